@@ -10,7 +10,7 @@ use haptic_leader::{GatewayReporting, GatewayStatusActor, GatewayStatusOptions, 
 use haptic_model::{
     ActiveConfig, Generation, HaproxyPod, ReadyPod, Snapshots,
     gateway::{
-        CONTROLLER, GatewayPort, GatewayVerdict, GatewayVerdicts, ListenerVerdict, ParentVerdict, RouteKind,
+        CONTROLLER, ClassVerdict, GatewayPort, GatewayVerdict, GatewayVerdicts, ListenerVerdict, ParentVerdict, RouteKind,
         RouteVerdict, StatusCondition,
     },
     pipeline::{Leadership, PodState, Rendered, Validated},
@@ -164,7 +164,7 @@ fn gateway_verdict() -> GatewayVerdict {
 fn route_verdict() -> RouteVerdict {
     let reference = json!({"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": "web"});
     let conditions = vec![condition("Accepted"), condition("ResolvedRefs")];
-    RouteVerdict { generation: 1, parents: vec![ParentVerdict { reference, conditions }] }
+    RouteVerdict { generation: 1, parents: vec![ParentVerdict { reference, conditions, is_served: true }] }
 }
 
 fn verdicts(gateways: &[&str], routes: &[String]) -> GatewayVerdicts {
@@ -333,6 +333,27 @@ async fn a_gateway_has_a_service_that_is_set_right_and_goes_with_it() {
         .await;
     server.remove("gateways/web");
     replica.validates(2, verdicts(&[], &[]));
+    replica.until("the Service is gone", |server| server.object(&name).is_null()).await;
+}
+
+#[actix::test]
+async fn the_service_of_a_gateway_that_changes_to_another_controllers_class_goes() {
+    pause();
+    let mut web = gateway("web");
+    web["spec"]["gatewayClassName"] = json!("haptic");
+    let server = Server::with([web]);
+    let replica = Replica::start(&server, &json!({"serviceType": "ClusterIP"}), &["one"]);
+    let class = ClassVerdict { generation: 1, conditions: vec![condition("Accepted")], features: Vec::new() };
+    let with_class = |gateways: &[&str]| GatewayVerdicts {
+        classes: [("haptic".into(), Arc::new(class.clone()))].into(),
+        ..verdicts(gateways, &[])
+    };
+    replica.validates(1, with_class(&["web"]));
+    replica.run(&[("one", 1)]);
+    replica.until("there is a Service", |server| !server.only("services").is_null()).await;
+    let name = format!("services/{}", server.only("services")["metadata"]["name"].as_str().unwrap());
+    server.edit("gateways/web", |gateway| gateway["spec"]["gatewayClassName"] = json!("other"));
+    replica.validates(2, with_class(&[]));
     replica.until("the Service is gone", |server| server.object(&name).is_null()).await;
 }
 

@@ -164,6 +164,8 @@ pub struct ParentVerdict {
     pub reference: serde_json::Value,
     /// `Accepted`, `ResolvedRefs`, `PartiallyInvalid`, `Conflicted`.
     pub conditions: Vec<StatusCondition>,
+    /// Whether a listener that takes the route is in the configuration, so that the route is programmed once the pods run it.
+    pub is_served: bool,
 }
 
 /// About a BackendTLSPolicy.

@@ -13,6 +13,7 @@ use super::{
     owners::Owners,
     passthrough::is_root,
     record,
+    reload_pace::{ReloadPace, ReloadsPerMinute},
 };
 use haptic_model::{Findings, Object, ObjectRef, Snapshot, host_holds::HeldByText};
 use std::{

@@ -36,6 +36,7 @@ pub mod path;
 pub mod patterns;
 mod record;
 pub mod regex_cost;
+pub mod reload_pace;
 mod sentences;
 pub mod services;
 mod settings_shape;

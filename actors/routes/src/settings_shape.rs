@@ -43,6 +43,7 @@ const SETTINGS: &[(&str, SettingShape)] = &[
     ),
     ("annotationLimits", Fields(&[("networks", Number), ("origins", Number), ("headers", Number)])),
     ("routes", Fields(&[("defaults", Dict), ("enforced", Dict)])),
+    ("reloadsPerMinute", Fields(&[("object", Number), ("namespace", Number)])),
     ("ingressOptions", Texts),
     ("passthrough", Switch),
     ("annotationFamilies", Dict),

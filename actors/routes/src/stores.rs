@@ -16,6 +16,7 @@ use crate::{
     ingress,
     memory::Clock,
     owners::Owners,
+    reload_pace::ReloadsPerMinute,
     services::{self, Services},
     tcp::TcpModel,
     userlists::{self, Userlists},
@@ -155,6 +156,8 @@ impl Routes {
         let of_config_maps = ground.classes.findings();
         let hold = config.spec.controller.host_hold.or(HOLD);
         let clock = self.now.map(|now| Clock { now, hold }).filter(|clock| !clock.hold.is_zero());
+        let reloads = ReloadsPerMinute::of(&config.spec.templating_settings.extra_context);
+        let pace = self.now.map(|now| (now, reloads));
         self.read_holds(snapshots, clock);
         self.is_begun = true;
         let services = services::watched(config, snapshots);
@@ -167,6 +170,7 @@ impl Routes {
             let Some(source) = snapshots.get(&name).filter(|store| !store.is_on_demand()) else { continue };
             let mut table = self.tables.remove(&name).unwrap_or_else(|| Table::new(&ground));
             table.index.set_secrets(&secrets);
+            table.index.set_pace(pace);
             if let Some(written) = self.unread.0.remove(&name) {
                 table.index.set_clock(clock);
                 table.index.remember(&written);

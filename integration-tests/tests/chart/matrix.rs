@@ -245,6 +245,19 @@ async fn the_policy_lets_clients_reach_gateways_at_the_ports_that_settings_give_
     Ok(())
 }
 
+#[tokio::test]
+async fn the_service_that_all_gateways_share_leads_to_their_ports_and_the_policy_lets_clients_there() -> Outcome {
+    let values = json!({"gateway": {"enabled": true, "serviceMode": "shared", "sharedPorts": [8081]}});
+    let objects = render(&merged(steady(), &values)).await?;
+    let of = |kind: &str, list: &str| -> Vec<Value> {
+        let of_kind = objects.iter().filter(|object| object["kind"] == kind);
+        of_kind.filter_map(|object| object.pointer(list)?.as_array()).flatten().cloned().collect()
+    };
+    let leads = of("Service", "/spec/ports").into_iter().any(|port| port["port"] == 8081 && port["targetPort"] == 8081);
+    let lets = of("NetworkPolicy", "/spec/ingress/0/ports").into_iter().any(|port| port["port"] == 8081);
+    ensure(leads && lets, format!("the Service leads there: {leads}; the policy lets clients there: {lets}"))
+}
+
 /// Of servers there are as many as a tenant's Services have endpoints.
 #[tokio::test]
 async fn series_of_servers_are_scraped_only_where_somebody_asks_for_them() -> Outcome {

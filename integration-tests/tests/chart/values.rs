@@ -19,6 +19,7 @@ fn examples() -> BTreeMap<&'static str, (Value, Value)> {
     let by_cert_manager = json!({ "webhook": { "certificate": { "certManager": { "enabled": true } } } });
     let by_sidecar = json!({ "haproxy": { "transport": "dataplaneapi" } });
     let with_gateways = json!({ "gateway": { "enabled": true } });
+    let shared = json!({ "gateway": { "enabled": true, "serviceMode": "shared" } });
     let plain = Value::Null;
     [
         ("image.digest", json!(format!("sha256:{}", "0".repeat(64))), &plain),
@@ -31,9 +32,14 @@ fn examples() -> BTreeMap<&'static str, (Value, Value)> {
         ("ingressStatus.addresses", json!(["192.0.2.7"]), &plain),
         ("gateway.class.create", json!(false), &with_gateways),
         ("gateway.class.name", json!("edge"), &with_gateways),
-        ("gateway.class.parameters", json!({"kind": "ConfigMap", "name": "edge"}), &with_gateways),
+        (
+            "gateway.class.parameters",
+            json!({"group": "haproxy-haptic.org", "kind": "HAProxyTemplateConfig", "namespace": "edge", "name": "haptic"}),
+            &with_gateways,
+        ),
         ("gateway.controller", json!("example.com/edge"), &with_gateways),
         ("gateway.serviceMode", json!("shared"), &with_gateways),
+        ("gateway.sharedPorts", json!([8081]), &shared),
         ("gateway.serviceType", json!("ClusterIP"), &with_gateways),
         ("gateway.allowedAddresses", json!(["192.0.2.0/24"]), &with_gateways),
         ("gateway.annotationPrefixes", json!(["example.com/"]), &with_gateways),

@@ -1,11 +1,15 @@
 //! Statuses of the Gateway API and Services of Gateways, at a real API server: from kinds that are not there yet to a Gateway that goes.
 
 use integration_tests::{
-    Failure, Outcome, Scene, controller::Controller, ensure, eventually, haproxy_pod::HaproxyPod, manifest,
-    program,
+    Failure, Outcome, Scene, controller::Controller, ensure, eventually, haproxy_pod::HaproxyPod, http::get,
+    manifest, program,
 };
 use serde_json::{Value, json};
-use std::fs;
+use std::{
+    fs,
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
 
 const FIRST: &str = include_str!("../../../fixtures/gateway/first.yaml");
 const GROUP: &str = "gateway.networking.k8s.io/v1";
@@ -57,6 +61,98 @@ pub async fn statuses(scene: Scene) -> Outcome {
     })
     .await?;
     controller.is_live_and_ready().await
+}
+
+/// The port of HAProxy that the Gateway's leads to.
+const BEHIND: u16 = 7180;
+/// Where cert-manager's solvers are asked.
+const CHALLENGE: &str = "/.well-known/acme-challenge/token";
+
+/// What Argo Rollouts, Flagger and cert-manager do. A step of a rollout is what all pods answer by as soon as the route's status says so, and none
+/// is a reload; a solver, as an Ingress and as a route, is served within a second.
+pub async fn rollouts_and_solvers(scene: Scene) -> Outcome {
+    let scene = scene.on_own_cluster().await?;
+    install_gateway_api(&scene).await?;
+    serve_gateways(&scene).await?;
+    let pod = scene.pod().await?;
+    let mut controller = scene.controller()?;
+    controller.ready().await?;
+    controller.says("made the certificate for hosts that have none").await?;
+    let [stable, canary] = [scene.backend("stable").await?, scene.backend("canary").await?];
+    for backend in [&stable, &canary] {
+        scene.apply(&manifest::service(&backend.name)).await?;
+        scene.apply(&manifest::endpoints(&backend.name, &[backend.address])).await?;
+    }
+    scene.cluster.apply("", &class()).await?;
+    scene.apply(&gateway()).await?;
+    scene.apply(&rollout(100, 0)).await?;
+    is_programmed_as_it_is(&scene, &rollout(100, 0)).await?;
+
+    let (address, before) = (SocketAddr::from((pod.address, BEHIND)), pod.worker().await?);
+    for (weights, only) in
+        [((95, 5), None), ((50, 50), None), ((0, 100), Some("canary")), ((100, 0), Some("stable"))]
+    {
+        let step = rollout(weights.0, weights.1);
+        scene.apply(&step).await?;
+        is_programmed_as_it_is(&scene, &step).await?;
+        for _ in 0..20 {
+            let answer = get(address, "rollout.example", "/").await?;
+            only.map_or_else(|| answer.has_status(200), |only| answer.is_from(only))?;
+        }
+    }
+    let mut solver = route("solver");
+    let path = json!({ "path": { "type": "Exact", "value": CHALLENGE } });
+    solver["spec"]["rules"] = json!([{ "matches": [path], "backendRefs": [{ "name": "canary", "port": 80 }] }]);
+    is_served_within_a_second(&scene, &solver, address).await?;
+    let mut solver = manifest::ingress("solver", "solver.example", "canary");
+    solver["spec"]["rules"][0]["http"]["paths"][0]["path"] = json!(CHALLENGE);
+    is_served_within_a_second(&scene, &solver, pod.http()).await?;
+    let after = pod.worker().await?;
+    ensure(before == after, format!("HAProxy reloaded: pid and reloads were {before:?} and are {after:?}"))
+}
+
+/// All libraries. Pods of journeys share a network, so HAProxy listens at its own address.
+async fn serve_gateways(scene: &Scene) -> Outcome {
+    let mut configuration = scene.configuration()?.manifest;
+    let spec = &mut configuration["spec"];
+    spec["libraries"] = json!(["base", "ssl", "ingress", "gateway"]);
+    spec["controller"]["gateway"] = json!({ "serviceMode": "none" });
+    spec["templatingSettings"]["extraContext"]["gateway"] =
+        json!({ "portMode": "same", "portTargets": { "80": BEHIND } });
+    spec["templateSnippets"]["gateway-bind"] =
+        json!({ "template": "bind \"${POD_IP}:{{port}}\" name {{port}}" });
+    scene.configure_with(&configuration).await
+}
+
+fn rollout(stable: u32, canary: u32) -> Value {
+    let mut rollout = route("rollout");
+    let backends = [("stable", stable), ("canary", canary)]
+        .map(|(name, weight)| json!({ "name": name, "port": 80, "weight": weight }));
+    rollout["spec"]["rules"] = json!([{ "backendRefs": backends }]);
+    rollout
+}
+
+async fn is_programmed_as_it_is(scene: &Scene, route: &Value) -> Outcome {
+    eventually("the route is programmed as it is now", async || {
+        let object = scene.cluster.get(&scene.namespace, route).await?;
+        let ours = entry_of(&object.data["status"], CONTROLLER);
+        let programmed = condition(&ours["conditions"], PROGRAMMED);
+        let is_of_now = programmed["observedGeneration"].as_i64() == object.metadata.generation;
+        ensure(is_of_now && programmed["status"] == "True", programmed.to_string())
+    })
+    .await
+}
+
+async fn is_served_within_a_second(scene: &Scene, solver: &Value, address: SocketAddr) -> Outcome {
+    let began = Instant::now();
+    scene.apply(solver).await?;
+    eventually("the solver is served", async || {
+        get(address, "solver.example", CHALLENGE).await?.is_from("canary")
+    })
+    .await?;
+    let took = began.elapsed();
+    ensure(took < Duration::from_secs(1), format!("the {} took {took:?}", solver["kind"]))?;
+    scene.delete(solver).await
 }
 
 /// The built-in libraries, and the kinds of the Gateway API beside them, with a map of the routes.

@@ -87,6 +87,7 @@ fn through_agents() -> Vec<Journey> {
         journey("chart_autoscaled_by_helm_4", |scene| chart::autoscaled(scene, Helm::V4)),
         journey("chart_combinations", chart::combinations),
         journey("gateway_statuses", gateway::statuses),
+        journey("gateway_rollouts_and_solvers", gateway::rollouts_and_solvers).alone(),
         journey("published_state", published::state),
         journey("metrics_of_ten_thousand_ingresses", metrics::of_ten_thousand_ingresses),
         journey("getting_started_in_a_cluster", getting_started::in_a_cluster),

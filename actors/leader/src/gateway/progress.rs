@@ -91,10 +91,11 @@ pub(crate) fn parts_of_listeners(listeners: &[ListenerVerdict]) -> impl Iterator
     std::iter::once(WHOLE.into()).chain(served)
 }
 
-/// The parents that accept a route.
+/// The parents that accept a route, and that are served.
 pub(crate) fn parts_of_route(name: &NamespacedName, verdict: &RouteVerdict) -> Vec<Arc<str>> {
     let accepted = verdict.parents.iter().filter(|parent| {
-        parent.conditions.iter().any(|condition| condition.kind == "Accepted" && condition.holds)
+        parent.is_served
+            && parent.conditions.iter().any(|condition| condition.kind == "Accepted" && condition.holds)
     });
     accepted.map(|parent| part_of(&parent.reference, &name.0)).collect()
 }

@@ -271,7 +271,8 @@ mod tests {
     fn with_route(generation: i64) -> Arc<GatewayVerdicts> {
         let accepted =
             StatusCondition { kind: "Accepted", holds: true, reason: "Accepted", message: String::new() };
-        let parent = ParentVerdict { reference: json!({"name": "web"}), conditions: vec![accepted] };
+        let reference = json!({"name": "web"});
+        let parent = ParentVerdict { reference, conditions: vec![accepted], is_served: true };
         let verdict = RouteVerdict { generation, parents: vec![parent] };
         let name = ("shop".into(), "a".into());
         let routes = [((RouteKind::Http, name), Arc::new(verdict))].into();

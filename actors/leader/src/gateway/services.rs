@@ -9,11 +9,14 @@ use crate::addresses::published;
 use haptic_model::{
     ActiveConfig, ReadyPod, Snapshot,
     crd::{GatewayServiceMode, GatewayServicesSpec},
-    gateway::{GatewayVerdict, GatewayVerdicts, NamespacedName},
+    gateway::{GatewayPort, GatewayVerdict, GatewayVerdicts, NamespacedName},
     pipeline::Leadership,
 };
 use haptic_runtime::{Topic, cpu};
-use k8s_openapi::api::{core::v1::Service, networking::v1::IngressLoadBalancerIngress};
+use k8s_openapi::{
+    api::{core::v1::Service, networking::v1::IngressLoadBalancerIngress},
+    apimachinery::pkg::util::intstr::IntOrString,
+};
 use serde::Deserialize;
 use serde_json::Value;
 use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
@@ -224,6 +227,11 @@ impl ServiceInputs {
         if let Some(why) = unusable(verdict, is_there, "which this Gateway shares with all others") {
             return GatewayAddresses::NotUsable(why);
         }
+        // Addresses that the operator names may lead to HAProxy in another way.
+        let by_service = service.as_ref().filter(|_| shared.addresses.is_empty());
+        if let Some(why) = by_service.and_then(|service| missing_port(verdict, service)) {
+            return GatewayAddresses::NotUsable(why);
+        }
         assigned(&all, "controller.ingressStatus names no Service with an address, and no addresses")
     }
 
@@ -241,7 +249,7 @@ impl ServiceInputs {
         assigned(&published::addresses(service.as_ref(), &[]), "its Service has no address yet")
     }
 
-    /// Services of Gateways that are gone, and all of them when they are not wanted any more.
+    /// Services of Gateways that are gone or another controller's now, and all of them when they are not wanted any more.
     fn orphans(&self) -> Vec<(NamespacedName, ServiceChange)> {
         let is_wanted = self.spec().service_mode == GatewayServiceMode::PerGateway;
         let candidates = self.services.iter().filter(|one| one.reference.name.starts_with(service::PREFIX));
@@ -251,9 +259,9 @@ impl ServiceInputs {
             let namespace = &object.reference.namespace;
             if is_wanted {
                 let gateways = self.gateways.as_ref()?;
-                let stored = gateways.get(namespace, &gateway);
-                let stored = stored.and_then(|stored| uid_of(&stored.value().ok()?));
-                if stored.is_some_and(|uid| uid == owner) {
+                let stored = gateways.get(namespace, &gateway).and_then(|stored| stored.value().ok());
+                let is_there = stored.as_ref().is_some_and(|stored| uid_of(stored).is_some_and(|uid| uid == owner));
+                if is_there && stored.is_some_and(|stored| !self.is_of_others(&stored)) {
                     return None;
                 }
                 // Made anew under its name: what its own round does.
@@ -267,6 +275,13 @@ impl ServiceInputs {
         };
         candidates.filter_map(orphan).collect()
     }
+
+    /// Whether a Gateway is of a class that is none of ours. As long as no class is known, nobody's is.
+    fn is_of_others(&self, gateway: &Value) -> bool {
+        let class = gateway.pointer("/spec/gatewayClassName").and_then(Value::as_str);
+        let classes = &self.verdicts.classes;
+        !classes.is_empty() && class.is_some_and(|class| !classes.contains_key(class))
+    }
 }
 
 /// What a Gateway asks for in vain.
@@ -276,6 +291,25 @@ fn unusable(verdict: &GatewayVerdict, is_usable: impl Fn(IpAddr) -> bool, why: &
         let usable = kind == "IPAddress" && value.parse().is_ok_and(&is_usable);
         (!usable).then(|| format!("spec.addresses asks for {kind} {value}, {why}"))
     })
+}
+
+/// A port of a Gateway that the Service which all share does not have, or that leads elsewhere there: to Ingresses, as 80 and 443 of the chart's.
+fn missing_port(verdict: &GatewayVerdict, service: &Service) -> Option<String> {
+    let ports = service.spec.as_ref().and_then(|spec| spec.ports.as_deref()).unwrap_or_default();
+    let leads = |asked: &&GatewayPort| {
+        let target = IntOrString::Int(asked.target.into());
+        ports.iter().any(|one| {
+            one.port == i32::from(asked.port)
+                && one.protocol.as_deref().is_none_or(|protocol| protocol == "TCP")
+                && one.target_port.as_ref().map_or(asked.port == asked.target, |leads_to| *leads_to == target)
+        })
+    };
+    let missing = verdict.ports.iter().find(|asked| !leads(asked))?;
+    let name = service.metadata.name.as_deref().unwrap_or_default();
+    Some(format!(
+        "Service {name}, which this Gateway shares with all others, has no port {} with the targetPort {}: add it, or listen at another port",
+        missing.port, missing.target
+    ))
 }
 
 fn assigned(all: &[IngressLoadBalancerIngress], otherwise: &str) -> GatewayAddresses {
@@ -309,4 +343,69 @@ fn name_of(object: &Value) -> Option<NamespacedName> {
 
 fn uid_of(object: &Value) -> Option<String> {
     object.pointer("/metadata/uid").and_then(Value::as_str).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use haptic_model::{Object, ObjectRef};
+    use serde_json::json;
+
+    /// How a Gateway with port 8081 is reached by a Service with these ports.
+    fn reached(ports: &Value, addresses: &Value) -> GatewayAddresses {
+        let spec = json!({
+            "credentialsSecretRef": {"name": "c"}, "podSelector": {"matchLabels": {"a": "b"}},
+            "controller": {"gateway": {"serviceMode": "shared"},
+                "ingressStatus": {"service": {"name": "haptic"}, "addresses": addresses}},
+        });
+        let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"namespace": "edge", "name": "haptic"},
+            "spec": {"type": "ClusterIP", "clusterIP": "10.96.0.9", "ports": ports}});
+        let mut services = Snapshot::full();
+        let reference = Arc::new(ObjectRef::new("services", "edge", "haptic"));
+        let json = service.to_string().into_bytes().into();
+        services.apply(Object { reference, version: 0, json }, [Arc::from("edge"), Arc::from("haptic")].into());
+        let verdict = GatewayVerdict {
+            generation: 1,
+            uid: "uid".into(),
+            conditions: Vec::new(),
+            listeners: Vec::new(),
+            attached_listener_sets: 0,
+            ports: vec![GatewayPort { port: 8081, target: 8081 }],
+            addresses: Vec::new(),
+            labels: BTreeMap::new(),
+            annotations: BTreeMap::new(),
+        };
+        let gateway: NamespacedName = ("shop".into(), "web".into());
+        let gateways = [(gateway.clone(), Arc::new(verdict))].into();
+        let inputs = ServiceInputs {
+            config: Arc::new(ActiveConfig::of("c", "edge", serde_json::from_value(spec).unwrap())),
+            verdicts: Arc::new(GatewayVerdicts { gateways, ..GatewayVerdicts::default() }),
+            services: Arc::new(services),
+            slices: Arc::default(),
+            gateways: None,
+            pods: Arc::default(),
+            made: BTreeMap::new(),
+        };
+        let (changes, mut brought) = inputs.plan();
+        assert!(changes.is_empty(), "nobody's Service is written");
+        brought.addresses.remove(&gateway).unwrap()
+    }
+
+    #[test]
+    fn a_gateway_is_reached_by_the_service_of_all_where_that_has_its_ports() {
+        let at = |ip: &str| GatewayAddresses::Assigned(vec![("IPAddress", ip.to_owned())]);
+        let none = json!([]);
+        assert_eq!(reached(&json!([{"port": 8081}]), &none), at("10.96.0.9"));
+        assert_eq!(reached(&json!([{"port": 8081, "targetPort": 8081}]), &none), at("10.96.0.9"));
+        for ports in [
+            json!([{"port": 80, "targetPort": "http"}]),
+            json!([{"port": 8081, "targetPort": "http"}]),
+            json!([{"port": 8081, "protocol": "UDP"}]),
+        ] {
+            let GatewayAddresses::NotUsable(why) = reached(&ports, &none) else { panic!("{ports}") };
+            assert!(why.starts_with("Service haptic") && why.contains("no port 8081"), "{why}");
+        }
+        let both = reached(&json!([{"port": 80}]), &json!(["192.0.2.1"]));
+        assert!(matches!(both, GatewayAddresses::Assigned(_)), "{both:?}");
+    }
 }

@@ -22,6 +22,8 @@ const OF_LISTENER_SET: [&str; 2] = ["Accepted", PROGRAMMED];
 const PROGRAMMED: &str = "Programmed";
 /// Said of what runs; no number in it, so that a change of the fleet writes no status.
 const RUNS: &str = "every ready HAProxy pod runs it";
+/// Said of a route that is attached, and that no pod has: a listener without its certificate takes routes, too.
+const UNSERVED: &str = "no listener that takes it is served: see the status of its Gateway or ListenerSet";
 /// The API takes so many addresses.
 const ADDRESSES: usize = 16;
 
@@ -165,9 +167,13 @@ impl StatusContext<'_> {
                 let stored = list.entry_for(status, &parent.reference).and_then(|e| e.get("conditions"));
                 let stored = conditions::find(stored, references::PROGRAMMED);
                 let part = part_of(&parent.reference, self.namespace);
-                let why = self.waits(stored, &part, verdict.generation);
-                waits |= why.is_some();
-                let outcome = why.map_or(Ok(()), |why| Err(("Pending", why)));
+                let outcome = if parent.is_served {
+                    let why = self.waits(stored, &part, verdict.generation);
+                    waits |= why.is_some();
+                    why.map_or(Ok(()), |why| Err(("Pending", why)))
+                } else {
+                    Err(("Invalid", UNSERVED.to_owned()))
+                };
                 conditions.push(programmed(references::PROGRAMMED, outcome));
             }
             WantedEntry { reference: parent.reference.clone(), conditions }

@@ -23,6 +23,7 @@ fn parent(name: &str, accepted: bool) -> ParentVerdict {
     ParentVerdict {
         reference: json!({"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": name}),
         conditions: vec![condition("Accepted", accepted), condition("ResolvedRefs", true)],
+        is_served: true,
     }
 }
 
@@ -180,6 +181,22 @@ fn listeners_that_are_gone_leave_the_status_and_what_is_wrong_with_a_gateway_is_
     let change = scene.gateway(&gateway(1, vec![listener("a", true, 0), taken]), &assigned());
     let programmed = Scene::condition(&change.fields["listeners"][1]["conditions"], "Programmed");
     assert_eq!(programmed["reason"], "HostnameConflict");
+}
+
+#[test]
+fn a_route_at_a_listener_that_is_not_served_is_not_programmed() {
+    let unserved = ParentVerdict { is_served: false, ..parent("web", true) };
+    let verdict = RouteVerdict { generation: 1, parents: vec![unserved] };
+    let mut scene = Scene::new(json!({})).run(&[7]);
+    let parts = parts_of_route(&("shop".into(), "web".into()), &verdict);
+    scene.since = RenderedSince::after(None, 1, parts, Generation(7));
+    let change = scene.route(&verdict);
+    assert!(!change.waits, "no pod will ever run it");
+    scene.write(&change);
+    let conditions = &scene.status()["parents"][0]["conditions"];
+    let programmed = Scene::condition(conditions, "haproxy-haptic.org/Programmed");
+    assert_eq!((&programmed["status"], &programmed["reason"]), (&json!("False"), &json!("Invalid")));
+    assert_eq!(Scene::condition(conditions, "Accepted")["status"], "True");
 }
 
 #[test]

@@ -121,6 +121,7 @@ pub const NOTICES: &[NoticeKind] = &[
     found(FindingKind::RouteConflict),
     found(FindingKind::HostConflict),
     found(FindingKind::TooManyRoutes),
+    found(FindingKind::ReloadDelayed),
     found(FindingKind::ObjectUnreadable),
     found(FindingKind::OptionWithoutEffect),
     found(FindingKind::OptionUnknown),

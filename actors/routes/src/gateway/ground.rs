@@ -1,6 +1,7 @@
 //! What routes stand on: classes, Gateways, ListenerSets and their listeners, and what is decided about them.
 
 use super::{
+    certificates::CertificateNames,
     client_certificates::ClientValidation,
     conditions::{met, unmet},
     features,
@@ -35,7 +36,7 @@ pub(super) struct Sources<'s> {
     /// Those that say which ports Gateways have.
     pub services: &'s [Arc<ServiceFacts>],
     pub policies: &'s ParsedObjects<GatewayResource<PolicySpec>>,
-    pub certificate: &'s dyn Fn(&NamespacedName) -> Result<(), String>,
+    pub certificate: &'s dyn Fn(&NamespacedName) -> Result<CertificateNames, String>,
     /// The certificates of authorities in a ConfigMap, or why there are none.
     pub authority: &'s dyn Fn(&NamespacedName) -> Result<Arc<str>, String>,
 }
@@ -175,14 +176,9 @@ impl GatewayInputs {
 fn classes(settings: &GatewaySettings, sources: &Sources<'_>) -> BTreeMap<Arc<str>, Arc<ClassVerdict>> {
     let ours = sources.classes.iter().filter(|(_, class)| class.spec.controller_name == settings.controller);
     ours.map(|((_, name), class)| {
-        let parameters = class.spec.parameters_ref.as_ref().and_then(|one| one.get("kind")?.as_str());
-        let accepted = match parameters {
-            None | Some("HAProxyTemplateConfig") => met("Accepted", "Accepted", "the class is ours"),
-            Some(kind) => unmet(
-                "Accepted",
-                "InvalidParameters",
-                format!("parametersRef names a {kind}; it must be a HAProxyTemplateConfig"),
-            ),
+        let accepted = match class.spec.parameters_ref.as_ref().map(|one| bad_parameters(one, settings)) {
+            None | Some(None) => met("Accepted", "Accepted", "the class is ours"),
+            Some(Some(why)) => unmet("Accepted", "InvalidParameters", why),
         };
         let version =
             met("SupportedVersion", "SupportedVersion", "the definitions are of a version that is known");
@@ -194,6 +190,26 @@ fn classes(settings: &GatewaySettings, sources: &Sources<'_>) -> BTreeMap<Arc<st
         (name.clone(), Arc::new(verdict))
     })
     .collect()
+}
+
+/// Why a class cannot have these parameters: what they name is in force, or nobody follows it.
+fn bad_parameters(reference: &serde_json::Value, settings: &GatewaySettings) -> Option<String> {
+    let text = |field: &str| reference.get(field).and_then(serde_json::Value::as_str).unwrap_or_default();
+    let (kind, group) = (text("kind"), text("group"));
+    if (group, kind) != ("haproxy-haptic.org", "HAProxyTemplateConfig") {
+        return Some(format!(
+            "parametersRef names a {kind} of group {group:?}; it must be a HAProxyTemplateConfig of haproxy-haptic.org"
+        ));
+    }
+    let (namespace, name) = &settings.config;
+    let is_in_force = text("name") == &**name && text("namespace") == &**namespace;
+    (!is_in_force).then(|| {
+        format!(
+            "parametersRef names HAProxyTemplateConfig {}/{}; the one in force is {namespace}/{name}",
+            text("namespace"),
+            text("name")
+        )
+    })
 }
 
 /// The Gateways of our classes, the oldest first.

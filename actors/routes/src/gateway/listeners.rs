@@ -3,6 +3,7 @@
 //! Order decides conflicts of a Gateway: its own listeners come first, then those of ListenerSets by age, namespace and name.
 
 use super::{
+    certificates::CertificateNames,
     client_certificates::ClientValidation,
     conditions::{is_met, met, unmet},
     hostname::{self, ANY},
@@ -51,6 +52,8 @@ pub(super) struct GatewayListener {
     pub kinds: Vec<RouteKind>,
     pub allowed: Allowed,
     pub certificates: Vec<NamespacedName>,
+    /// The names of each of them.
+    pub names: Vec<CertificateNames>,
     /// Which certificates clients must show.
     pub clients: Option<Arc<ClientValidation>>,
     pub conditions: Vec<StatusCondition>,
@@ -73,8 +76,8 @@ pub(super) struct Owner<'o> {
 pub(super) struct ListenerContext<'s> {
     pub grants: &'s Grants,
     pub namespaces: &'s HashMap<Arc<str>, BTreeMap<String, String>>,
-    /// Why a Secret's certificate cannot be used.
-    pub certificate: &'s dyn Fn(&NamespacedName) -> Result<(), String>,
+    /// The names of a Secret's certificate, or why that cannot be used.
+    pub certificate: &'s dyn Fn(&NamespacedName) -> Result<CertificateNames, String>,
     /// The certificates of authorities in a ConfigMap, or why there are none.
     pub authority: &'s dyn Fn(&NamespacedName) -> Result<Arc<str>, String>,
 }
@@ -174,6 +177,7 @@ impl GatewayListener {
             kinds: Vec::new(),
             allowed,
             certificates: Vec::new(),
+            names: Vec::new(),
             clients: None,
             conditions: Vec::new(),
             target: None,
@@ -265,7 +269,10 @@ impl GatewayListener {
         let mut bad = None;
         for reference in references {
             match certificate(reference, owner, around) {
-                Ok(name) => self.certificates.push(name),
+                Ok(name) => {
+                    self.names.push((around.certificate)(&name).unwrap_or_default());
+                    self.certificates.push(name);
+                }
                 Err(why) => bad = bad.or(Some(why)),
             }
         }
@@ -329,7 +336,7 @@ pub(super) fn certificate(
         return Err(("RefNotPermitted", message));
     }
     match (around.certificate)(&name) {
-        Ok(()) => Ok(name),
+        Ok(_) => Ok(name),
         Err(why) => {
             let message = format!("the certificate of Secret {namespace}/{} cannot be used: {why}", name.1);
             Err(("InvalidCertificateRef", message))

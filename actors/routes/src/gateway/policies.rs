@@ -136,6 +136,7 @@ impl BackendPolicies {
             let ancestor = |gateway: &NamespacedName| ParentVerdict {
                 reference: json!({"group": GROUP, "kind": "Gateway", "namespace": gateway.0, "name": gateway.1}),
                 conditions: policy.conditions.clone(),
+                is_served: true,
             };
             let ancestors: Vec<ParentVerdict> =
                 gateways.into_iter().take(MOST_ANCESTORS).map(ancestor).collect();

@@ -1,8 +1,8 @@
 //! Which port of HAProxy's containers stands behind a port of a Gateway.
 //!
 //! A port stays what it is: what was given in this process, or else what the Gateway's Service says. New ones get the lowest that is
-//! free, those of older Gateways first. A Service that claims what another Gateway has gets something else. No namespace has more than its
-//! share, but for what was given to it before.
+//! free, those of older Gateways first. A Service that claims what another Gateway has gets something else, and what Services of several
+//! namespaces claim is given to none of them. No namespace has more than its share, but for what was given to it before.
 
 use super::settings::{GatewaySettings, PortMode};
 use haptic_model::gateway::NamespacedName;
@@ -66,6 +66,15 @@ pub(super) fn give(
         let is_like = |of: &&AskedPort| of.gateway.0 == one.gateway.0 && of.transport == one.transport;
         given.keys().filter(is_like).count() >= most
     };
+    // Who may edit a Service may write there what another's has. After a restart nothing else tells whose it is, and whoever got it would get the
+    // other's requests until the other's Service leads elsewhere.
+    let mut claims: BTreeMap<u16, BTreeSet<&str>> = BTreeMap::new();
+    for one in asked {
+        if let Some(target) = written(&one.gateway, one.port) {
+            claims.entry(target).or_default().insert(&*one.gateway.0);
+        }
+    }
+    let is_contested = |target: &u16| claims.get(target).is_some_and(|namespaces| namespaces.len() > 1);
     let mut given = GivenPorts::new();
     let mut taken = BTreeSet::new();
     let mut take = |one: &AskedPort, target: Option<u16>, given: &mut GivenPorts| {
@@ -81,7 +90,8 @@ pub(super) fn give(
     }
     for one in asked {
         if !has_share(one, &given) {
-            take(one, written(&one.gateway, one.port), &mut given);
+            let claimed = written(&one.gateway, one.port).filter(|target| !is_contested(target));
+            take(one, claimed, &mut given);
         }
     }
     for one in asked {
@@ -90,7 +100,9 @@ pub(super) fn give(
         }
         let all: BTreeSet<u16> = given.values().copied().collect();
         let mut free = range(one.transport).filter_map(|target| u16::try_from(target).ok());
-        if let Some(target) = free.find(|target| fits(one.transport, *target) && !all.contains(target)) {
+        let is_free =
+            |target: &u16| fits(one.transport, *target) && !all.contains(target) && !is_contested(target);
+        if let Some(target) = free.find(is_free) {
             given.insert(one.clone(), target);
         }
     }
@@ -130,7 +142,8 @@ mod tests {
     use super::*;
 
     fn settings(ports: PortMode, namespace_share: u16) -> GatewaySettings {
-        GatewaySettings { controller: "c".into(), ports, namespace_share, has_infrastructure: false }
+        let config = ("n".into(), "c".into());
+        GatewaySettings { controller: "c".into(), config, ports, namespace_share, has_infrastructure: false }
     }
 
     /// Of which one namespace may have all.
@@ -199,6 +212,19 @@ mod tests {
     /// Over TLS, of a Gateway in this namespace.
     fn of(namespace: &str, port: u16) -> AskedPort {
         AskedPort { gateway: (namespace.into(), "a".into()), ..asked("a", port, true) }
+    }
+
+    #[test]
+    fn what_services_of_several_namespaces_claim_is_given_to_none_of_them() {
+        let ports = PortMode::Allocated { plain: (100, 1), tls: (200, 4), tcp: (300, 1) };
+        let both = [of("older", 443), of("younger", 443)];
+        let claim = |_: &NamespacedName, _: u16| Some(200);
+        let given = give(&settings(ports.clone(), 100), &both, &GivenPorts::new(), claim);
+        assert_eq!(targets(&given, &both), [Some(201), Some(202)]);
+        // Who had it keeps it.
+        let had = GivenPorts::from([(both[1].clone(), 200)]);
+        let given = give(&settings(ports, 100), &both, &had, claim);
+        assert_eq!(targets(&given, &both), [Some(201), Some(200)]);
     }
 
     #[test]

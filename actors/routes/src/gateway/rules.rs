@@ -186,7 +186,10 @@ impl RuleReader<'_> {
                 common.insert("status", self.failure());
                 vec![(String::new(), common)]
             }
-            1 => choices.into_iter().map(|(_, own)| (String::new(), own)).collect(),
+            1 if rule.backend_refs.len() == 1 => {
+                choices.into_iter().map(|(_, own)| (String::new(), own)).collect()
+            }
+            // Also where only one of several has a weight: a rollout begins and ends so, and no step of it is a reload.
             _ => chosen(choices),
         };
         // Nobody gets copies of what nobody can be asked about.

@@ -19,6 +19,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use haptic_model::{
     Object, ObjectRef, Snapshot, Snapshots,
     gateway::{NamespacedName, RouteKind},
+    host_name::suffix,
     store::Key,
 };
 use serde_json::{Value, json};
@@ -170,7 +171,7 @@ impl Sets {
         let mut of_gateways: BTreeMap<&NamespacedName, Vec<Value>> = BTreeMap::new();
         let (mut plain, mut tcp) = (BTreeSet::new(), BTreeSet::new());
         let mut secured: BTreeMap<u16, PortWithTls> = BTreeMap::new();
-        for listener in served {
+        for listener in &served {
             let (Some(target), Some(protocol)) = (listener.target, listener.protocol) else { continue };
             match protocol.transport() {
                 PortTransport::Plain => drop(plain.insert(target)),
@@ -182,7 +183,10 @@ impl Sets {
             let certificates: Vec<Value> = listener
                 .certificates
                 .iter()
-                .map(|(of, name)| json!({"namespace": of, "name": name}))
+                .zip(&listener.names)
+                .map(|((of, name), names)| {
+                    json!({"namespace": of, "name": name, "names": deeper(listener, names, &served)})
+                })
                 .collect();
             of_gateways.entry(&listener.gateway).or_default().push(json!({
                 "id": listener.id, "port": listener.port, "target": target, "tls": is_tls, "slot": if is_tls { slot(target) } else { 0 },
@@ -360,6 +364,25 @@ impl Sets {
         }
         self.needs = Arc::new(store);
     }
+}
+
+/// Of a certificate's names those that the listener's wildcard is for, and HAProxy's is not: there it stands for one label when a certificate is looked
+/// for. What a more specific listener of the port is for is that one's.
+fn deeper<'n>(
+    listener: &GatewayListener,
+    names: &'n [Box<str>],
+    served: &[&Arc<GatewayListener>],
+) -> Vec<&'n str> {
+    let Some(end) = suffix(&listener.hostname) else { return Vec::new() };
+    let is_deep = |name: &str| name.strip_suffix(end).is_some_and(|front| front.contains('.'));
+    let is_of_another = |name: &str| {
+        served.iter().any(|other| {
+            other.target == listener.target
+                && other.hostname.len() > listener.hostname.len()
+                && super::hostname::intersect(&other.hostname, name)
+        })
+    };
+    names.iter().map(|name| &**name).filter(|name| is_deep(name) && !is_of_another(name)).collect()
 }
 
 fn backend(key: &BackendKey) -> Value {

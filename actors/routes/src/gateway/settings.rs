@@ -1,7 +1,10 @@
 //! What `extraContext.gateway` says.
 
 use crate::tcp::ListedPorts;
-use haptic_model::{ActiveConfig, gateway::controller_name};
+use haptic_model::{
+    ActiveConfig,
+    gateway::{NamespacedName, controller_name},
+};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,6 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct GatewaySettings {
     pub controller: String,
+    /// Namespace and name of the HAProxyTemplateConfig in force.
+    pub config: NamespacedName,
     pub ports: PortMode,
     /// Of the ports for one kind of connections, how many percent Gateways of one namespace may have.
     pub namespace_share: u16,
@@ -41,7 +46,8 @@ impl GatewaySettings {
         };
         let has_infrastructure = !config.spec.controller.gateway.annotation_prefixes.is_empty();
         let namespace_share = number(settings, "namespaceShare", 50);
-        Self { controller, ports, namespace_share, has_infrastructure }
+        let config = (config.namespace.clone(), config.name.clone());
+        Self { controller, config, ports, namespace_share, has_infrastructure }
     }
 }
 

@@ -53,7 +53,8 @@ impl RuleReader<'_> {
         choices.retain(|(weight, _)| *weight > 0);
         let settings = match choices.len() {
             0 => closed(),
-            1 => choices.into_iter().map(|(_, own)| (String::new(), own)).collect(),
+            1 if many == 1 => choices.into_iter().map(|(_, own)| (String::new(), own)).collect(),
+            // As in rules of requests: the steps of a rollout are entries of a map.
             _ => chosen(choices),
         };
         Ok((settings, backends))

@@ -307,6 +307,23 @@ fn listeners_are_judged_one_by_one() {
 }
 
 #[test]
+fn a_route_is_attached_where_it_is_not_served_and_that_is_known() {
+    let mut world = World::new();
+    let mut https = http("https", None);
+    (https["port"], https["protocol"]) = (443.into(), "HTTPS".into());
+    https["tls"] = json!({"certificateRefs": [{"name": "missing"}]});
+    world.gateway("gw", json!([http("http", None), https]));
+    for (route, section, is_served) in [("shown", "http", true), ("hidden", "https", false)] {
+        let parents = json!([{"name": "gw", "namespace": "edge", "sectionName": section}]);
+        world.put("HTTPRoute", "shop", route, json!({"parentRefs": parents, "rules": rules("s1")}));
+        let (verdicts, _) = world.resolved();
+        let parent = &verdicts.routes[&(RouteKind::Http, name("shop", route))].parents[0];
+        assert_eq!(said(&parent.conditions, "Accepted"), (true, "Accepted"));
+        assert_eq!(parent.is_served, is_served, "{route}");
+    }
+}
+
+#[test]
 fn listeners_that_clients_may_take_for_each_other_say_so() {
     let mut world = World::new();
     let made = rcgen::generate_simple_self_signed(vec!["a.example".to_owned()]).unwrap();

@@ -64,6 +64,21 @@ fn scripts_of_ours_need_no_permission_and_a_new_route_is_in_maps_alone() {
 }
 
 #[test]
+fn the_steps_of_a_rollout_are_entries_of_maps_from_the_first_to_the_last() {
+    let step = |stable: u32, canary: u32| {
+        let backends = json!([{"name": "s1", "port": 80, "weight": stable}, {"name": "s2", "port": 80, "weight": canary}]);
+        let one = route("rollout", &["a.example"], json!([{"backendRefs": backends}]));
+        rendered(HaproxySeries::V3_4, &json!(["base", "ssl", "gateway"]), &[one])
+    };
+    let first = step(100, 0);
+    for (stable, canary) in [(95, 5), (50, 50), (0, 100)] {
+        let next = step(stable, canary);
+        assert_eq!(first.config.text.to_string(), next.config.text.to_string(), "{stable} to {canary}");
+        assert_ne!(first.digest, next.digest);
+    }
+}
+
+#[test]
 fn nobody_pays_for_what_no_route_asks() {
     let plain = route("plain", &[], json!([{"backendRefs": to(1)}]));
     let text =

@@ -103,6 +103,26 @@ fn an_expression_that_is_too_dear_for_a_path_refuses_it_to_its_own_namespace_onl
 }
 
 #[test]
+fn a_wildcard_is_for_the_deeper_names_of_its_certificate() {
+    let https = |name: &str, hostname: &str| {
+        let mut listener = listener(name, Some(hostname));
+        (listener["port"], listener["protocol"]) = (443.into(), "HTTPS".into());
+        listener["tls"] = json!({"certificateRefs": [{"name": name}]});
+        listener
+    };
+    let mut all = around();
+    all.push(gateway("gw", json!([https("wild", "*.example.org"), https("own", "*.own.example.org")])));
+    all.push(secret("edge", "wild", "a.b.example.org"));
+    all.push(secret("edge", "own", "a.own.example.org"));
+    all.push(route("r", &["*.example.org"], json!([{"backendRefs": to(1)}])));
+    on_each(&all, |site| {
+        for name in ["a.example.org", "a.b.example.org", "a.own.example.org"] {
+            assert_eq!(site.ask(443, Some(name), "GET", name, "/", "").status, 200, "{name}");
+        }
+    });
+}
+
+#[test]
 fn a_connection_is_for_the_hosts_of_its_listener() {
     let https = |name: &str, hostname: Option<&str>, secret: &str| {
         let mut listener = listener(name, hostname);

@@ -65,14 +65,17 @@ fn gateways_and_classes_are_told_of_until_they_are_gone() {
     );
     world.delete("Gateway", &name("edge", "gw"));
     assert_eq!(kinds(&mut world, "gateways", "edge", "gw"), []);
-    let parameters = json!({"group": "", "kind": "Secret", "name": "x"});
-    world.put(
-        "GatewayClass",
-        "",
-        "haptic",
-        json!({"controllerName": CONTROLLER, "parametersRef": parameters}),
-    );
-    assert_eq!(kinds(&mut world, "gatewayclasses", "", "haptic"), [FindingKind::ListenerRefused]);
+    let config = |name: &str, group: &str| json!({"group": group, "kind": "HAProxyTemplateConfig", "namespace": "n", "name": name});
+    for (parameters, refused) in [
+        (json!({"group": "", "kind": "Secret", "name": "x"}), vec![FindingKind::ListenerRefused]),
+        (config("missing", "haproxy-haptic.org"), vec![FindingKind::ListenerRefused]),
+        (config("c", "example.com"), vec![FindingKind::ListenerRefused]),
+        (config("c", "haproxy-haptic.org"), vec![]),
+    ] {
+        let spec = json!({"controllerName": CONTROLLER, "parametersRef": parameters});
+        world.put("GatewayClass", "", "haptic", spec);
+        assert_eq!(kinds(&mut world, "gatewayclasses", "", "haptic"), refused, "{parameters}");
+    }
     world.put("GatewayClass", "", "haptic", json!({"controllerName": "example.com/other"}));
     assert_eq!(kinds(&mut world, "gatewayclasses", "", "haptic"), []);
 }
