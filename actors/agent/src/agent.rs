@@ -7,8 +7,8 @@ use crate::{
     running::{RunningState, startup},
 };
 use haptic_model::agent_api::{Apply, Outcome, RunningBundle, Status};
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
-use tokio::task::JoinHandle;
+use std::{future::pending, io, net::SocketAddr, sync::Arc, time::Duration};
+use tokio::task::{JoinError, JoinSet};
 
 /// Starts agents.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub struct Agent;
 #[derive(Debug)]
 pub struct RunningAgent {
     handle: AgentHandle,
-    tasks: Vec<JoinHandle<()>>,
+    tasks: JoinSet<()>,
     server: Option<http::ListeningServer>,
     drain: Duration,
 }
@@ -104,8 +104,13 @@ impl RunningAgent {
         tokio::join!(answering, state.haproxy.end(graceful.then_some(self.drain)));
     }
 
+    /// Resolves when a part of it has panicked. What that part did, nothing does any more: let another process take its place.
+    pub async fn broken(&mut self) -> JoinError {
+        first_panic(&mut self.tasks).await
+    }
+
     fn abort(&mut self) {
-        self.tasks.drain(..).for_each(|task| task.abort());
+        self.tasks.abort_all();
     }
 }
 
@@ -116,11 +121,37 @@ impl Drop for RunningAgent {
 }
 
 /// The work that goes on without orders.
-fn background_tasks(state: &Arc<RunningState>) -> Vec<JoinHandle<()>> {
+fn background_tasks(state: &Arc<RunningState>) -> JoinSet<()> {
     let (removing, watching, supervising) = (state.clone(), state.clone(), state.clone());
-    vec![
-        tokio::spawn(async move { removals::work(&removing.haproxy, &removing.apply_lock).await }),
-        tokio::spawn(async move { watching.watch().await }),
-        tokio::spawn(async move { supervising.haproxy.supervise().await }),
-    ]
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move { removals::work(&removing.haproxy, &removing.apply_lock).await });
+    tasks.spawn(async move { watching.watch().await });
+    tasks.spawn(async move { supervising.haproxy.supervise().await });
+    tasks
+}
+
+/// Where something else keeps HAProxy running, supervision ends by itself: that is no failure.
+async fn first_panic(tasks: &mut JoinSet<()>) -> JoinError {
+    while let Some(ended) = tasks.join_next().await {
+        match ended {
+            Err(error) if error.is_panic() => return error,
+            _ => {}
+        }
+    }
+    pending().await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_task_that_panics_is_noticed_and_one_that_ends_is_not() {
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async {});
+        let noticed = tokio::time::timeout(Duration::from_millis(50), first_panic(&mut tasks)).await;
+        assert!(noticed.is_err(), "{noticed:?}");
+        tasks.spawn(async { panic!("planted") });
+        assert!(first_panic(&mut tasks).await.is_panic());
+    }
 }

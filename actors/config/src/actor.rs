@@ -120,7 +120,8 @@ impl ConfigActor {
         let is_new = self.options.state.publish_if_changed(self.intake.state().clone());
         // A controller that waits says for what: nothing else would be in its log. A refused configuration is an event of its own.
         if let (true, ConfigState::Waiting(what)) = (is_new, self.intake.state()) {
-            self.options.events.emit(Event::Awaited { what: what.clone() });
+            let is_wrong = self.observed.latest().is_wrong();
+            self.options.events.emit(Event::Awaited { what: what.clone(), is_wrong });
         }
         self.own.set_detail(&format!("{:?}", self.intake.state()));
     }

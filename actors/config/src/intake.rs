@@ -22,6 +22,18 @@ pub struct SourceState {
     pub trouble: Option<String>,
 }
 
+impl SourceState {
+    /// Whether something is wrong with the source, and it has not only yet to answer.
+    #[must_use]
+    pub fn is_wrong(&self) -> bool {
+        match self.config {
+            ObservedConfig::Unknown => self.trouble.is_some(),
+            ObservedConfig::Absent => true,
+            ObservedConfig::Unreadable(..) | ObservedConfig::Found(_) => false,
+        }
+    }
+}
+
 /// The configuration as its source holds it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum ObservedConfig {
@@ -440,5 +452,17 @@ mod tests {
         let IntakeStep::Validate(candidate, new) = intake.look(&there) else { panic!("now it is there") };
         let (active, _) = intake.validated(candidate, &new, all(vec![]));
         assert_eq!(active.unwrap().credentials.first(), Some(&credentials("q")));
+    }
+
+    #[test]
+    fn a_source_that_has_yet_to_answer_is_not_wrong() {
+        let state = |config, trouble: Option<&str>| SourceState {
+            config,
+            credentials: None,
+            trouble: trouble.map(str::to_owned),
+        };
+        assert!(!state(ObservedConfig::Unknown, None).is_wrong());
+        assert!(state(ObservedConfig::Unknown, Some("forbidden")).is_wrong());
+        assert!(state(ObservedConfig::Absent, None).is_wrong());
     }
 }

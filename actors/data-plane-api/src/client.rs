@@ -603,3 +603,16 @@ fn segment(text: &str) -> String {
     }
     encoded
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn issuers_are_the_same_in_any_order() {
+        let field = |issuers: Value| field_of(&json!({ "issuers": issuers }), "issuers");
+        assert_eq!(field("Root A, Sub B".into()), field("Sub B, Root A".into()));
+        assert_eq!(field(json!(["Root A", "Sub B"])), field(json!(["Sub B", "Root A"])));
+        assert_ne!(field("Root A, Sub B".into()), field("Root A, Sub C".into()));
+    }
+}

@@ -162,7 +162,8 @@ impl Transport for DataPlaneApi {
     }
 
     fn runtime(&self) -> CallFuture<'_, Runtime> {
-        async move { Ok(look::runtime(&self.api, &mut *self.memory.lock().await).await?) }.boxed_local()
+        async move { Ok(look::runtime(&self.api, &self.layout, &mut *self.memory.lock().await).await?) }
+            .boxed_local()
     }
 
     fn incarnation(&self, not: u64) -> CallFuture<'_, u64> {

@@ -117,12 +117,12 @@ fn last_failure(record: &PodRecord) -> &'static str {
 }
 
 /// What HAProxy says of its servers and maps. Of many backends a part is asked for, and of one map after another the entries.
-pub(crate) async fn runtime(api: &Api, memory: &mut PodMemory) -> Result<Runtime, ApiError> {
+pub(crate) async fn runtime(api: &Api, layout: &Layout, memory: &mut PodMemory) -> Result<Runtime, ApiError> {
     let mut runtime = Runtime::default();
     let bundle = memory.files.clone().map(|(_, files)| files).unwrap_or_default();
     // A controller that did not bring them itself knows no files: it reads what lies there.
-    let config = match bundle.iter().find(|(path, _)| path.ends_with(".cfg")) {
-        Some((_, (_, text))) => Some(text.clone()),
+    let config = match bundle.get(&layout.config_file) {
+        Some((_, text)) => Some(text.clone()),
         None => api.raw().await?.map(|raw| raw.text),
     };
     let backends = cpu("deploy", move || written(&config.unwrap_or_default())).await;

@@ -2,10 +2,16 @@
 //! and, where they differ, older ones): each must be asked as recorded, and understood.
 
 use crate::client::{Api, ApiCapabilities, Push, ReloadState};
-use crate::{PEER, error::ApiError, responses::ResponseMeaning};
+use crate::{
+    PEER,
+    error::ApiError,
+    look,
+    memory::{Files, PodMemory},
+    responses::ResponseMeaning,
+};
 use haptic_deploy::{TransportError, transport::caller::Caller};
 use haptic_model::{
-    ActiveConfig, FileKind, HaproxyPod, HaproxyVersion,
+    ActiveConfig, Digest, FileKind, HaproxyPod, HaproxyVersion, Layout,
     operation::ServerState,
     secret::{Credentials, Sensitive},
 };
@@ -39,16 +45,24 @@ fn exchange(topic: &str, name: &str) -> Value {
 }
 
 fn answering(exchange: Value) -> Recorded {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
     let wrong = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&wrong);
+    let api = api(move |request| {
+        noted.lock().unwrap().extend(differences(&exchange, request));
+        exchange["response"].clone()
+    });
+    Recorded { api, wrong }
+}
+
+/// An API that gives these answers.
+fn api(responds: impl Fn(&Request) -> Value + Send + 'static) -> Api {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
         // The client may open a connection that it does not use.
         for connection in listener.incoming().flatten() {
             if let Some(request) = Request::read(&connection) {
-                noted.lock().unwrap().extend(differences(&exchange, &request));
-                answer(&exchange["response"], connection);
+                answer(&responds(&request), connection);
             }
         }
     });
@@ -69,7 +83,7 @@ fn answering(exchange: Value) -> Recorded {
         port: address.port(),
     };
     let caller = Caller::new(PEER, &pod, &config).unwrap();
-    Recorded { api: Api { caller, limit: Duration::from_secs(20) }, wrong }
+    Api { caller, limit: Duration::from_secs(20) }
 }
 
 impl Recorded {
@@ -393,5 +407,34 @@ fn a_configuration_of_20_mb_passes_and_a_limit_of_the_api_is_named() {
         let error = refused.unwrap_err();
         assert!(matches!(error, ApiError::TooLarge { .. }), "{error:?}");
         assert!(error.to_string().ends_with("raise max_body_size in its settings"), "{error}");
+    });
+}
+
+/// A pod with one server, whose bundle has another file that sorts before haproxy.cfg.
+fn known_pod(layout: &Layout) -> PodMemory {
+    let file = |text: &str| (Digest::of(text.as_bytes()), Arc::from(text));
+    let files = Files::from([
+        ("/etc/haproxy/general/filter.cfg".to_owned(), file("[filter]\nspoe-agent a\n")),
+        (layout.config_file.clone(), file("backend b\n  server s 10.0.0.1:80\n")),
+    ]);
+    PodMemory { files: Some((Digest::of(b"x"), Arc::new(files))), ..PodMemory::default() }
+}
+
+/// It gives that answer when it did not reach HAProxy's socket, too.
+#[test]
+fn servers_that_are_not_shown_once_are_taken_to_be_as_written_and_then_believed() {
+    on_one_thread(async {
+        let api = api(|request| match request.path.ends_with("/servers") {
+            true => json!({ "status": 404, "body": { "message": "no data for b: not found" } }),
+            false => json!({ "status": 200, "body": [] }),
+        });
+        let layout = Layout { config_file: "/etc/haproxy/haproxy.cfg".to_owned(), ..Layout::default() };
+        let mut memory = known_pod(&layout);
+        let mut servers = Vec::new();
+        for _ in 0..2 {
+            let shown = look::runtime(&api, &layout, &mut memory).await.unwrap().servers;
+            servers.push(shown.into_iter().map(|server| server.server).collect::<Vec<_>>());
+        }
+        assert_eq!(servers, [vec!["s".to_owned()], vec![]]);
     });
 }

@@ -151,7 +151,9 @@ impl DebounceActor {
         if self.gate != gate {
             match &gate {
                 Gate::Open => tracing::info!("configuration and stores are there; reconciling"),
-                missing => self.options.events.emit(Event::Awaited { what: missing.to_string() }),
+                missing => {
+                    self.options.events.emit(Event::Awaited { what: missing.to_string(), is_wrong: false });
+                }
             }
             self.gate = gate;
             self.show();

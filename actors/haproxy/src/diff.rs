@@ -9,6 +9,8 @@ mod sections;
 
 use std::fmt;
 
+pub use lines::{KeywordChange, LinesChange};
+
 use crate::document::{Document, SectionKind, title};
 use crate::views::BackendServer;
 
@@ -42,8 +44,8 @@ pub enum ConfigChange {
         kind: SectionKind,
         /// Its name, empty when it has none.
         name: String,
-        /// A sentence for people: `backend shop: option httpchk changed`.
-        what: String,
+        /// What changed in it.
+        what: SectionChange,
     },
     /// Only server lines of a backend or listen changed.
     Servers {
@@ -58,6 +60,33 @@ pub enum ConfigChange {
         /// Whether those that are in both stand in another order.
         reordered: bool,
     },
+}
+
+/// What is not as it was in a section, apart from servers that can be told apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SectionChange {
+    /// It starts from another defaults section.
+    Parent,
+    /// A `global` section stands before or after other sections.
+    Position,
+    /// Its lines.
+    Lines(LinesChange),
+    /// Servers cannot be told apart: two have one name.
+    OneServerName,
+    /// Servers cannot be told apart: a line has no address.
+    NoServerAddress,
+}
+
+impl fmt::Display for SectionChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Parent => f.write_str("it starts from another defaults section"),
+            Self::Position => f.write_str("it stands before or after other sections"),
+            Self::Lines(lines) => lines.fmt(f),
+            Self::OneServerName => f.write_str("two servers have the same name"),
+            Self::NoServerAddress => f.write_str("a server line has no address"),
+        }
+    }
 }
 
 /// Everything that changed, in the order of the new configuration, removed sections last.
@@ -77,7 +106,8 @@ impl fmt::Display for ConfigChange {
         match self {
             Self::SectionAdded { kind, name, .. } => write!(f, "{} added", title(kind, name)),
             Self::SectionRemoved { kind, name } => write!(f, "{} removed", title(kind, name)),
-            Self::Reordered { what } | Self::Section { what, .. } => f.write_str(what),
+            Self::Reordered { what } => f.write_str(what),
+            Self::Section { kind, name, what } => write!(f, "{}: {what}", title(kind, name)),
             Self::Servers { backend, added, removed, modified, reordered } => {
                 let counts = [
                     (added.len(), "added"),

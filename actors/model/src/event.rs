@@ -323,6 +323,8 @@ pub enum Event {
     Awaited {
         /// `waiting for …`, or what is wrong with it.
         what: String,
+        /// Whether something is wrong, and it is not only yet to come.
+        is_wrong: bool,
     },
     /// The admission webhook did not let a change pass unseen: it was refused, or could not be judged.
     Reviewed {

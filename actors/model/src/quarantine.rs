@@ -102,15 +102,21 @@ impl Instead {
         }
     }
 
-    /// What [`Self::in_force`] said, in a sentence.
+    /// The one that [`Self::in_force`] names, as it is read from where it was published.
     #[must_use]
-    pub fn sentence(in_force: &str) -> &'static str {
-        match in_force {
-            "left out" => "It is not served: no good version of it is known",
-            "defaults" => {
+    pub fn named(in_force: &str) -> Option<Self> {
+        [Self::Nothing, Self::Former, Self::Defaults].into_iter().find(|one| one.in_force() == in_force)
+    }
+
+    /// In a sentence.
+    #[must_use]
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Self::Nothing => "It is not served: no good version of it is known",
+            Self::Former => "Its last good version is still served",
+            Self::Defaults => {
                 "It is served without what cannot be read, and closed where that guards access: no good version of it is known"
             }
-            _ => "Its last good version is still served",
         }
     }
 }
@@ -147,7 +153,7 @@ impl fmt::Display for Quarantined {
         let why = Diagnostic { output: None, help: None, object: other, ..self.why.clone() };
         let object = &self.object;
         let since = if self.instead == Instead::Former { "" } else { " since this controller started" };
-        write!(f, "{object}: {why}. {}{since}", Instead::sentence(self.in_force()))?;
+        write!(f, "{object}: {why}. {}{since}", self.instead.sentence())?;
         match self.why.help.as_deref() {
             Some("") | None => Ok(()),
             Some(help) => write!(f, ". {help}"),
@@ -167,6 +173,15 @@ impl fmt::Display for Released {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_is_found_by_its_name_and_nothing_by_another_one() {
+        for one in [Instead::Nothing, Instead::Former, Instead::Defaults] {
+            assert_eq!(Instead::named(one.in_force()), Some(one));
+        }
+        assert_eq!(Instead::named(""), None);
+        assert_eq!(Instead::named("Left out"), None);
+    }
 
     #[test]
     fn the_sentence_says_who_why_and_what_is_in_force_and_nothing_that_moves() {

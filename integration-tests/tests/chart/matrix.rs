@@ -289,6 +289,25 @@ async fn a_release_may_be_called_by_a_number() -> Outcome {
     ensure(selected == Some(json!("2024")), format!("{selected:?}"))
 }
 
+/// It selects all namespaces, so no namespace is read to know which.
+#[tokio::test]
+async fn an_empty_selector_needs_no_right() -> Outcome {
+    for (selector, reads_namespaces) in [("", false), (" ", false), ("edge=true", true)] {
+        let values = json!({ "configuration": { "libraries": [], "spec": { "watchedResources": {
+            "tls": { "apiVersion": "v1", "resources": "secrets", "namespaceSelector": selector },
+        } } } });
+        let objects = render(&merged(steady(), &values)).await?;
+        let roles = objects.iter().filter(|object| object["kind"] == "ClusterRole");
+        let rules: Vec<&Value> = roles.flat_map(|role| role["rules"].as_array().into_iter().flatten()).collect();
+        let watches = |rule: &&Value| {
+            let has = |field: &str, word: &str| rule[field].as_array().is_some_and(|all| all.contains(&json!(word)));
+            has("resources", "namespaces") && has("verbs", "watch")
+        };
+        ensure(rules.iter().any(watches) == reads_namespaces, format!("{selector:?}: {rules:?}"))?;
+    }
+    Ok(())
+}
+
 #[tokio::test]
 async fn rights_follow_what_is_watched() -> Outcome {
     let values = json!({ "configuration": { "libraries": ["base"], "spec": { "watchedResources": {

@@ -19,6 +19,8 @@ const MADE_ELSEWHERE: [(&str, &str); 9] = [
     ("snapshots", "watches, stores"),
 ];
 const ALSO_ELSEWHERE: (&str, &str) = ("troubles", "watches");
+/// Pods come and go, so their deployments are started here.
+const STARTS_DEPLOYMENTS: &str = "actors/deploy/src/actor/fleet.rs";
 /// What wiring calls a topic where it is not a field.
 const LOCAL_NAMES: [(&str, &str); 1] = [("stores", "snapshots")];
 
@@ -27,6 +29,8 @@ fn subscribers(wiring: &[Source]) -> BTreeMap<String, BTreeSet<String>> {
     let mut subscribers: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (_, text) in wiring {
         let text: String = text.split_whitespace().collect();
+        // One for each pod.
+        let text = text.replace("Spec::named(format!(\"deploy{pod}\"))", "Spec::named(\"deploy\")");
         for chain in text.split("Spec::named(\"").skip(1) {
             let chain = chain.split(';').next().unwrap_or_default();
             let Some((actor, chain)) = chain.split_once("\")") else { continue };
@@ -68,7 +72,7 @@ fn table(wiring: &[Source]) -> String {
 
 fn wiring() -> Vec<Source> {
     let sources = crate::sources::sources();
-    sources.into_iter().filter(|(path, _)| path.starts_with("server/src/wiring")).collect()
+    sources.into_iter().filter(|(path, _)| path.starts_with("server/src/wiring") || path == STARTS_DEPLOYMENTS).collect()
 }
 
 #[test]

@@ -283,9 +283,26 @@ fn pages_are_in_plain_english() {
 }
 
 /// Crates in which nothing decides on text that is for people.
-const DECIDE_ON_FACTS: [&str; 6] = ["model", "config", "render", "validate", "webhook", "leader"];
-/// Reads what HAProxy prints: the one place where a checker's answers become facts.
-const READS_ANSWERS: &str = "actors/validate/src/report.rs";
+const DECIDE_ON_FACTS: [&str; 15] = [
+    "commentator",
+    "config",
+    "data-plane-api",
+    "debounce",
+    "deploy",
+    "haproxy",
+    "inspect",
+    "leader",
+    "model",
+    "render",
+    "resolve",
+    "runtime",
+    "validate",
+    "watch",
+    "webhook",
+];
+/// Where answers become facts: of HAProxy's checker, and of the Data Plane API.
+const READ_ANSWERS: [&str; 2] =
+    ["actors/validate/src/report.rs", "actors/data-plane-api/src/responses.rs"];
 
 /// Lines that look for words in an error or a message.
 fn decisions_on_text(sources: &[Source]) -> Vec<String> {
@@ -295,20 +312,24 @@ fn decisions_on_text(sources: &[Source]) -> Vec<String> {
         let receiver: String = receiver.chars().rev().collect();
         let last = receiver.trim_end_matches(".to_string()").trim_end_matches(".to_lowercase()");
         let last = last.rsplit('.').next().unwrap_or_default();
-        matches!(last, "why" | "error" | "err" | "message" | "reason" | "problem" | "e")
+        matches!(
+            last,
+            "why" | "error" | "err" | "message" | "reason" | "problem" | "e" | "what" | "answer" | "words" | "cause"
+        )
     };
     let decides = |line: &str| {
-        let asks = [".contains(\"", ".starts_with(\"", ".ends_with(\"", " == \"", " != \""];
+        let asks =
+            [".contains(\"", ".starts_with(\"", ".ends_with(\"", " == \"", " != \"", " == format!(", " != format!("];
         asks.iter()
             .any(|ask| line.match_indices(ask).any(|(at, _)| of_error(line.get(..at).unwrap_or_default())))
     };
     let mut found = Vec::new();
     for (path, text) in sources {
         let is_checked = DECIDE_ON_FACTS.iter().any(|name| path.starts_with(&format!("actors/{name}/src/")));
-        if !is_checked || path.contains("tests") || path == READS_ANSWERS {
+        if !is_checked || path.contains("tests") || READ_ANSWERS.contains(&path.as_str()) {
             continue;
         }
-        let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+        let code = text.split("mod tests {").next().unwrap_or_default();
         let lines = code.lines().enumerate().filter(|(_, line)| decides(line));
         found.extend(
             lines.map(|(number, line)| format!("{path}:{} decides on text: {}", number + 1, line.trim())),
@@ -324,6 +345,8 @@ fn nothing_decides_on_text_for_people() {
         r#"if why.to_lowercase().contains("forbidden") {"#,
         r#"let gone = error.to_string().starts_with("404");"#,
         r#"found.retain(|diagnostic| diagnostic.message == "nothing listens");"#,
+        r#"if what == format!("frontend {name}: maxconn changed") =>"#,
+        r#"Event::Awaited { what } if what.starts_with("waiting for") => (MessageLevel::Info, what.clone()),"#,
     ];
     for line in bad {
         let source = vec![("actors/config/src/source/kubernetes.rs".to_owned(), line.to_owned())];

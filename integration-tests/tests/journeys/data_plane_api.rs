@@ -55,6 +55,7 @@ pub fn journeys() -> Vec<Journey> {
     ];
     if std::env::var_os("HAPTIC_TEST_DATAPLANEAPI").is_none() {
         all.push(journey("dataplaneapi_faults", |scene| faults(api(scene))));
+        all.push(journey("dataplaneapi_damages", |scene| damages(api(scene))));
         all.push(journey("dataplaneapi_reload_outlives_its_deployment", |scene| {
             reload_outlives_its_deployment(api(scene))
         }));
@@ -381,6 +382,32 @@ async fn faults(scene: Scene) -> Outcome {
     scene.apply(&manifest::endpoints("shop", &[a.address])).await?;
     pod.serves(HOST, "a").await?;
     controller.says("blog").await
+}
+
+/// The API damages a configuration without a word, again and again: each try waits longer than the one before, no object is at
+/// fault, and what ran before runs on.
+async fn damages(scene: Scene) -> Outcome {
+    const TRIED_FOR: Duration = Duration::from_secs(20);
+    // With a reload each second there would be 20.
+    const MOST_RELOADS: u64 = 10;
+    let (mut pod, controller) = scene.running().await?;
+    let a = scene.backend("a").await?;
+    scene.publish("shop", HOST, &a).await?;
+    pod.serves(HOST, "a").await?;
+    pod.has_stored_what_it_runs().await?;
+    pod.sidecar()?.fault(&json!({ "damages": "blog" })).await?;
+    let before = pod.worker().await?.reloads;
+    scene.publish("blog", "blog.example", &a).await?;
+    controller.says("did not keep the configuration as it was sent").await?;
+    tokio::time::sleep(TRIED_FOR).await;
+    let reloads = pod.worker().await?.reloads - before;
+    ensure(reloads <= MOST_RELOADS, format!("{reloads} reloads in {TRIED_FOR:?}"))?;
+    pod.serves(HOST, "a").await?;
+    let held = controller.debug_page("/debug/quarantine").await?;
+    ensure(!held.contains("blog"), format!("an object is at fault of what the API damages: {held}"))?;
+    pod.sidecar()?.fault(&json!({})).await?;
+    pod.serves("blog.example", "a").await?;
+    pod.has_stored_what_it_runs().await
 }
 
 /// A reload takes longer than a deployment may: what became of it is asked afterwards, and it is not repeated.

@@ -51,11 +51,17 @@ fn become_frugal() {
 
 async fn serve(options: AgentOptions) -> Result<(), CommandFailure> {
     let mut signals = Signals::listen().map_err(CommandFailure::because)?;
-    let agent = Agent::start(options).await.map_err(CommandFailure::because)?;
+    let mut agent = Agent::start(options).await.map_err(CommandFailure::because)?;
     if let Some(address) = agent.local_addr() {
         tracing::info!(%address, "agent is listening");
     }
-    let signal = signals.next().await;
+    let signal = tokio::select! {
+        signal = signals.next() => signal,
+        // HAProxy goes on, and the agent that is started next finds it.
+        error = agent.broken() => {
+            return Err(CommandFailure::Because(format!("a part of the agent failed, which is a bug in HAPTIC: {error}")));
+        }
+    };
     tracing::info!(signal, "stopping; HAProxy finishes its connections");
     tokio::select! {
         () = agent.stop(true) => {}

@@ -200,8 +200,8 @@ fn input_message(event: &Event) -> (MessageLevel, String) {
             MessageLevel::Warn,
             format!("{object} cannot be used, and stays as it was or is left out: {message}"),
         ),
-        Event::Awaited { what } if what.starts_with("waiting for") => (MessageLevel::Info, what.clone()),
-        Event::Awaited { what } => {
+        Event::Awaited { what, is_wrong: false } => (MessageLevel::Info, what.clone()),
+        Event::Awaited { what, is_wrong: true } => {
             (MessageLevel::Warn, format!("{what}; looked for again until it is there"))
         }
         Event::Reviewed { resource, object, refused, why, dry_run, took } => {

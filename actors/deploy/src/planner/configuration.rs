@@ -7,7 +7,7 @@ use super::{
 use haptic_haproxy::{
     Document, SectionKind,
     block_index::differing,
-    diff::{ConfigChange, compare},
+    diff::{ConfigChange, SectionChange, compare},
     views::maxconn,
 };
 use haptic_model::{Capabilities, Operation};
@@ -69,10 +69,12 @@ pub(super) fn effects(
             ConfigChange::SectionRemoved { kind: SectionKind::Backend, name } => {
                 effects.extend(whole_backend::removed(old, &name, capabilities));
             }
-            ConfigChange::Section { kind: SectionKind::Frontend, name, what }
-                if what == format!("frontend {name}: maxconn changed") =>
-            {
-                effects.push(frontend_maxconn(new, name, what));
+            ConfigChange::Section {
+                kind: SectionKind::Frontend,
+                name,
+                what: SectionChange::Lines(lines),
+            } if lines.is_change_of("maxconn") => {
+                effects.push(frontend_maxconn(new, name));
             }
             other => effects.push(Effect::Reload(Reason::new(ReasonKind::Configuration, other.to_string()))),
         }
@@ -81,12 +83,15 @@ pub(super) fn effects(
 }
 
 /// Only the limit of a frontend changed, which the socket can set.
-fn frontend_maxconn(new: &DifferingConfig<'_>, frontend: String, what: String) -> Effect {
+fn frontend_maxconn(new: &DifferingConfig<'_>, frontend: String) -> Effect {
     let section = new.document().section(&SectionKind::Frontend, &frontend);
     let maxconn = section.and_then(maxconn).and_then(|maxconn| u32::try_from(maxconn).ok());
     match maxconn.filter(|maxconn| *maxconn > 0) {
         Some(maxconn) => Effect::Operations(vec![Operation::SetFrontendMaxconn { frontend, maxconn }]),
-        None => Effect::Reload(Reason::new(ReasonKind::Configuration, what)),
+        None => {
+            let why = format!("frontend {frontend}: maxconn changed");
+            Effect::Reload(Reason::new(ReasonKind::Configuration, why))
+        }
     }
 }
 

@@ -1,14 +1,59 @@
-//! Says in a few words how the lines of two sections differ.
+//! How the lines of two sections differ, and that in a few words.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
 use crate::document::{Line, Word};
 
 /// How many keywords a sentence names before it says "and 3 more".
 const NAMED: usize = 3;
 
-/// `option httpchk changed, acl added`; `None` when HAProxy sees the same words in the same order.
-pub(super) fn what_changed(old: &[&Line<'_>], new: &[&Line<'_>]) -> Option<String> {
+/// How the lines of two sections differ.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LinesChange {
+    /// They are the same, in another order.
+    Order,
+    /// Lines of these keywords, in their order: `option httpchk`, `acl`.
+    Keywords(Vec<(String, KeywordChange)>),
+}
+
+/// What became of the lines of a keyword.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeywordChange {
+    /// There are more.
+    Added,
+    /// There are fewer.
+    Removed,
+    /// Some say something else.
+    Changed,
+}
+
+impl LinesChange {
+    /// Whether lines of this keyword say something else, and nothing else differs.
+    pub fn is_change_of(&self, keyword: &str) -> bool {
+        let Self::Keywords(all) = self else { return false };
+        matches!(all.as_slice(), [(only, KeywordChange::Changed)] if only == keyword)
+    }
+}
+
+impl fmt::Display for LinesChange {
+    /// `option httpchk changed, acl added`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::Keywords(keywords) = self else { return f.write_str("lines stand in another order") };
+        let sentence = |(keyword, change): &(String, KeywordChange)| match change {
+            KeywordChange::Added => format!("{keyword} added"),
+            KeywordChange::Removed => format!("{keyword} removed"),
+            KeywordChange::Changed => format!("{keyword} changed"),
+        };
+        let mut sentences: Vec<String> = keywords.iter().take(NAMED).map(sentence).collect();
+        if let Some(more @ 1..) = keywords.len().checked_sub(NAMED) {
+            sentences.push(format!("and {more} more"));
+        }
+        f.write_str(&sentences.join(", "))
+    }
+}
+
+/// `None` when HAProxy sees the same words in the same order.
+pub(super) fn what_changed(old: &[&Line<'_>], new: &[&Line<'_>]) -> Option<LinesChange> {
     let (old, new) = (without_blank(old), without_blank(new));
     let is_same = |(a, b): (&&Line<'_>, &&Line<'_>)| same_words(&a.words, &b.words);
     if old.len() == new.len() && old.iter().zip(&new).all(is_same) {
@@ -26,22 +71,14 @@ pub(super) fn what_changed(old: &[&Line<'_>], new: &[&Line<'_>]) -> Option<Strin
     }
     keywords.retain(|_, counts| *counts != (0, 0));
     if keywords.is_empty() {
-        return Some("lines stand in another order".to_owned());
+        return Some(LinesChange::Order);
     }
-    let mut sentences: Vec<String> = keywords
-        .iter()
-        .map(|(keyword, counts)| match counts {
-            (0, _) => format!("{keyword} added"),
-            (_, 0) => format!("{keyword} removed"),
-            _ => format!("{keyword} changed"),
-        })
-        .collect();
-    if sentences.len() > NAMED {
-        let more = sentences.len() - NAMED;
-        sentences.truncate(NAMED);
-        sentences.push(format!("and {more} more"));
-    }
-    Some(sentences.join(", "))
+    let change = |(keyword, counts)| match counts {
+        (0, _) => (keyword, KeywordChange::Added),
+        (_, 0) => (keyword, KeywordChange::Removed),
+        _ => (keyword, KeywordChange::Changed),
+    };
+    Some(LinesChange::Keywords(keywords.into_iter().map(change).collect()))
 }
 
 fn without_blank<'l, 'd>(lines: &[&'l Line<'d>]) -> Vec<&'l Line<'d>> {

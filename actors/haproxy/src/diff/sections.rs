@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
-use super::ConfigChange;
+use super::{ConfigChange, SectionChange};
 use super::lines::what_changed;
 use crate::document::{Document, Line, Section, SectionKind};
 use crate::views::{BackendServer, servers};
@@ -107,19 +107,18 @@ impl<'s, 'o, 'n> SectionComparison<'s, 'o, 'n> {
         if [&self.old, &self.new].iter().all(|side| side.has_global_first()) {
             return None;
         }
-        let what = "global section: it stands before or after other sections".to_owned();
+        let what = SectionChange::Position;
         let moved = self.old.globals_before(&self.new) != self.new.globals_before(&self.old);
         moved.then(|| ConfigChange::Section { kind: SectionKind::Global, name: String::new(), what })
     }
 
     fn section(&self, before: usize, after: usize) -> Option<ConfigChange> {
         let (old, new) = (self.old.section(before)?, self.new.section(after)?);
-        let change = |what: String| {
-            let what = format!("{}: {what}", new.title());
+        let change = |what: SectionChange| {
             Some(ConfigChange::Section { kind: new.kind.clone(), name: new.name.to_string(), what })
         };
         if self.old.parent(before) != self.new.parent(after) {
-            return change("it starts from another defaults section".to_owned());
+            return change(SectionChange::Parent);
         }
         if old.raw == new.raw {
             return None;
@@ -128,8 +127,8 @@ impl<'s, 'o, 'n> SectionComparison<'s, 'o, 'n> {
         let rest = |line: &&Line<'_>| !(treat_servers_apart && line.keyword() == "server");
         let (rest_old, rest_new): (Vec<_>, Vec<_>) =
             (old.all_lines().filter(rest).collect(), new.all_lines().filter(rest).collect());
-        if let Some(what) = what_changed(&rest_old, &rest_new) {
-            return change(what);
+        if let Some(lines) = what_changed(&rest_old, &rest_new) {
+            return change(SectionChange::Lines(lines));
         }
         if !treat_servers_apart {
             return None;
@@ -138,10 +137,10 @@ impl<'s, 'o, 'n> SectionComparison<'s, 'o, 'n> {
         if has_two_of_a_name(&old_servers) || has_two_of_a_name(&new_servers) {
             let (old, new): (Vec<_>, Vec<_>) = (old.all_lines().collect(), new.all_lines().collect());
             what_changed(&old, &new)?;
-            return change("two servers have the same name".to_owned());
+            return change(SectionChange::OneServerName);
         }
         if count_server_lines(old) != old_servers.len() || count_server_lines(new) != new_servers.len() {
-            return change("a server line has no address".to_owned());
+            return change(SectionChange::NoServerAddress);
         }
         let reordered = in_another_order(&places_of_servers(old), &places_of_servers(new));
         servers_changed(&new.name, old_servers, new_servers, reordered)

@@ -73,9 +73,8 @@ pub(super) fn once_each(all: Vec<OverviewProblem>) -> Vec<OverviewProblem> {
 /// An object that is held back, and what is served in its place; `held_for`: milliseconds.
 pub(super) fn of_object(held: &QuarantinedObjects, held_for: Option<u64>) -> OverviewProblem {
     let what = if held.suspected { "object suspected" } else { "object held back" };
-    let served = match &*held.in_force {
-        "" => return error(what, Some(&held.object), &held.why),
-        in_force => Instead::sentence(in_force),
+    let Some(served) = Instead::named(&held.in_force).map(Instead::sentence) else {
+        return error(what, Some(&held.object), &held.why);
     };
     let since = held_for.map_or_else(String::new, |millis| format!(" (held back {})", ago(millis)));
     error(what, Some(&held.object), &format!("{}\n{served}{since}", held.why))

@@ -108,6 +108,7 @@ async fn store(double: &Double, version: u64, text: &str) -> Result<(), HttpResp
     let transaction = format!("{:08x}-{}", std::process::id(), version);
     let file = settings.transactions.join(format!("haproxy.cfg.{transaction}"));
     let (written, _) = canonical::write(text, version + 1, settings.minor());
+    let written = double.damaged(written).await;
     put(&file, &written)?;
     if let Err(why) = haproxy::check(settings, &file).await {
         let _gone = fs::remove_file(&file);

@@ -43,6 +43,8 @@ pub struct Faults {
     pub held_reloads: bool,
     /// How long the next call waits for its answer.
     pub silent_for_millis: u64,
+    /// Configurations with this word lose their last rule of `http-request`.
+    pub damages: Option<String>,
 }
 
 impl Double {
@@ -66,5 +68,18 @@ impl Double {
         let is_due = *left > 0;
         *left = left.saturating_sub(1);
         is_due
+    }
+
+    /// What is written of a configuration that may be one to damage.
+    pub async fn damaged(&self, written: String) -> String {
+        let word = self.faults.lock().await.damages.clone();
+        if word.is_none_or(|word| !written.contains(&word)) {
+            return written;
+        }
+        let mut lines: Vec<&str> = written.split_inclusive('\n').collect();
+        if let Some(last) = lines.iter().rposition(|line| line.trim_start().starts_with("http-request ")) {
+            lines.remove(last);
+        }
+        lines.concat()
     }
 }
