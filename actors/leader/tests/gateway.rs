@@ -10,8 +10,8 @@ use haptic_leader::{GatewayReporting, GatewayStatusActor, GatewayStatusOptions, 
 use haptic_model::{
     ActiveConfig, Generation, HaproxyPod, ReadyPod, Snapshots,
     gateway::{
-        CONTROLLER, ClassVerdict, GatewayPort, GatewayVerdict, GatewayVerdicts, ListenerVerdict, ParentVerdict, RouteKind,
-        RouteVerdict, StatusCondition,
+        CONTROLLER, ClassVerdict, GatewayPort, GatewayVerdict, GatewayVerdicts, ListenerVerdict,
+        ParentVerdict, RouteKind, RouteVerdict, StatusCondition,
     },
     pipeline::{Leadership, PodState, Rendered, Validated},
 };

@@ -256,11 +256,14 @@ impl Got<'_> {
                 None => (FindingKind::ServiceMissing, "there is none".to_owned()),
                 Some((object, _)) => {
                     let is_for_it = object.namespace == self.object.namespace || self.index.is_listed(host);
-                    let why = format!("that is one of {object}: spec.hosts must give the host to both namespaces");
+                    let why =
+                        format!("that is one of {object}: spec.hosts must give the host to both namespaces");
                     (!is_for_it).then_some((FindingKind::HostConflict, why))?
                 }
             };
-            let sentence = format!("auth-url asks behind the route of {place}, and {why}; requests that it guards are refused");
+            let sentence = format!(
+                "auth-url asks behind the route of {place}, and {why}; requests that it guards are refused"
+            );
             Some(options::finding(kind, auth::OPTION, sentence).at_host(host))
         });
         not_there.collect()

@@ -40,13 +40,14 @@ impl ReloadsPerMinute {
     pub fn of(context: &Map<String, Value>) -> Self {
         let default = Self::default();
         let number = |name: &str, otherwise: u32| {
-            let number = context.get("reloadsPerMinute").and_then(|all| all.get(name)).and_then(Value::as_u64);
-            number.and_then(|number| u32::try_from(number).ok()).filter(|number| *number > 0).unwrap_or(otherwise)
+            let number =
+                context.get("reloadsPerMinute").and_then(|all| all.get(name)).and_then(Value::as_u64);
+            number
+                .and_then(|number| u32::try_from(number).ok())
+                .filter(|number| *number > 0)
+                .unwrap_or(otherwise)
         };
-        Self {
-            object: number("object", default.object),
-            namespace: number("namespace", default.namespace),
-        }
+        Self { object: number("object", default.object), namespace: number("namespace", default.namespace) }
     }
 }
 
@@ -183,7 +184,9 @@ fn lines(claims: &Claims) -> BTreeMap<Arc<str>, (Map<String, Value>, Vec<&Backen
     for (number, group) in claims.groups.iter().enumerate() {
         let own = group.options.read();
         let mut options: Map<String, Value> = of_all.clone();
-        options.extend(own.into_iter().filter(|(name, _)| row(name).is_some_and(|row| row.reload == Reload::Change)));
+        options.extend(
+            own.into_iter().filter(|(name, _)| row(name).is_some_and(|row| row.reload == Reload::Change)),
+        );
         if number == 0 {
             of_all.clone_from(&options);
         }
@@ -303,9 +306,15 @@ mod tests {
             story.is_in_force(&shop, json!({ "retries": number }));
         }
         let mut anew = story.pace.clone();
-        assert_eq!(anew.admit(&shop, None, claims(json!({"retries": 3})), true), Some(claims(json!({"retries": 2}))));
+        assert_eq!(
+            anew.admit(&shop, None, claims(json!({"retries": 3})), true),
+            Some(claims(json!({"retries": 2})))
+        );
         let other = object("shop", "b");
-        assert_eq!(anew.admit(&other, None, claims(json!({"retries": 3})), true), Some(claims(json!({"retries": 3}))));
+        assert_eq!(
+            anew.admit(&other, None, claims(json!({"retries": 3})), true),
+            Some(claims(json!({"retries": 3})))
+        );
         story.pace.delete(&shop, Some(&claims(json!({"retries": 2}))));
         assert_eq!(story.due(), None);
     }

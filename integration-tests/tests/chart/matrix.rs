@@ -246,14 +246,17 @@ async fn the_policy_lets_clients_reach_gateways_at_the_ports_that_settings_give_
 }
 
 #[tokio::test]
-async fn the_service_that_all_gateways_share_leads_to_their_ports_and_the_policy_lets_clients_there() -> Outcome {
+async fn the_service_that_all_gateways_share_leads_to_their_ports_and_the_policy_lets_clients_there()
+-> Outcome {
     let values = json!({"gateway": {"enabled": true, "serviceMode": "shared", "sharedPorts": [8081]}});
     let objects = render(&merged(steady(), &values)).await?;
     let of = |kind: &str, list: &str| -> Vec<Value> {
         let of_kind = objects.iter().filter(|object| object["kind"] == kind);
         of_kind.filter_map(|object| object.pointer(list)?.as_array()).flatten().cloned().collect()
     };
-    let leads = of("Service", "/spec/ports").into_iter().any(|port| port["port"] == 8081 && port["targetPort"] == 8081);
+    let leads = of("Service", "/spec/ports")
+        .into_iter()
+        .any(|port| port["port"] == 8081 && port["targetPort"] == 8081);
     let lets = of("NetworkPolicy", "/spec/ingress/0/ports").into_iter().any(|port| port["port"] == 8081);
     ensure(leads && lets, format!("the Service leads there: {leads}; the policy lets clients there: {lets}"))
 }
@@ -298,9 +301,12 @@ async fn an_empty_selector_needs_no_right() -> Outcome {
         } } } });
         let objects = render(&merged(steady(), &values)).await?;
         let roles = objects.iter().filter(|object| object["kind"] == "ClusterRole");
-        let rules: Vec<&Value> = roles.flat_map(|role| role["rules"].as_array().into_iter().flatten()).collect();
+        let rules: Vec<&Value> =
+            roles.flat_map(|role| role["rules"].as_array().into_iter().flatten()).collect();
         let watches = |rule: &&Value| {
-            let has = |field: &str, word: &str| rule[field].as_array().is_some_and(|all| all.contains(&json!(word)));
+            let has = |field: &str, word: &str| {
+                rule[field].as_array().is_some_and(|all| all.contains(&json!(word)))
+            };
             has("resources", "namespaces") && has("verbs", "watch")
         };
         ensure(rules.iter().any(watches) == reads_namespaces, format!("{selector:?}: {rules:?}"))?;

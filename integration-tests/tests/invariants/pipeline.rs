@@ -72,7 +72,10 @@ fn table(wiring: &[Source]) -> String {
 
 fn wiring() -> Vec<Source> {
     let sources = crate::sources::sources();
-    sources.into_iter().filter(|(path, _)| path.starts_with("server/src/wiring") || path == STARTS_DEPLOYMENTS).collect()
+    sources
+        .into_iter()
+        .filter(|(path, _)| path.starts_with("server/src/wiring") || path == STARTS_DEPLOYMENTS)
+        .collect()
 }
 
 #[test]

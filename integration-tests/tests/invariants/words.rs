@@ -301,8 +301,7 @@ const DECIDE_ON_FACTS: [&str; 15] = [
     "webhook",
 ];
 /// Where answers become facts: of HAProxy's checker, and of the Data Plane API.
-const READ_ANSWERS: [&str; 2] =
-    ["actors/validate/src/report.rs", "actors/data-plane-api/src/responses.rs"];
+const READ_ANSWERS: [&str; 2] = ["actors/validate/src/report.rs", "actors/data-plane-api/src/responses.rs"];
 
 /// Lines that look for words in an error or a message.
 fn decisions_on_text(sources: &[Source]) -> Vec<String> {
@@ -314,12 +313,29 @@ fn decisions_on_text(sources: &[Source]) -> Vec<String> {
         let last = last.rsplit('.').next().unwrap_or_default();
         matches!(
             last,
-            "why" | "error" | "err" | "message" | "reason" | "problem" | "e" | "what" | "answer" | "words" | "cause"
+            "why"
+                | "error"
+                | "err"
+                | "message"
+                | "reason"
+                | "problem"
+                | "e"
+                | "what"
+                | "answer"
+                | "words"
+                | "cause"
         )
     };
     let decides = |line: &str| {
-        let asks =
-            [".contains(\"", ".starts_with(\"", ".ends_with(\"", " == \"", " != \"", " == format!(", " != format!("];
+        let asks = [
+            ".contains(\"",
+            ".starts_with(\"",
+            ".ends_with(\"",
+            " == \"",
+            " != \"",
+            " == format!(",
+            " != format!(",
+        ];
         asks.iter()
             .any(|ask| line.match_indices(ask).any(|(at, _)| of_error(line.get(..at).unwrap_or_default())))
     };

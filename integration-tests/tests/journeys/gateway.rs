@@ -102,7 +102,8 @@ pub async fn rollouts_and_solvers(scene: Scene) -> Outcome {
     }
     let mut solver = route("solver");
     let path = json!({ "path": { "type": "Exact", "value": CHALLENGE } });
-    solver["spec"]["rules"] = json!([{ "matches": [path], "backendRefs": [{ "name": "canary", "port": 80 }] }]);
+    solver["spec"]["rules"] =
+        json!([{ "matches": [path], "backendRefs": [{ "name": "canary", "port": 80 }] }]);
     is_served_within_a_second(&scene, &solver, address).await?;
     let mut solver = manifest::ingress("solver", "solver.example", "canary");
     solver["spec"]["rules"][0]["http"]["paths"][0]["path"] = json!(CHALLENGE);

@@ -75,8 +75,7 @@ fn a_request_that_comes_back_to_haproxy_ends_after_a_few_rounds() {
     // As the address of HAProxy's own Service: no port that a setting names.
     let again = crate::site::free_port();
     let change = |spec: &mut Value| {
-        spec["templateSnippets"]["bind-20-again"] =
-            json!({"template": format!("bind 127.0.0.1:{again}\n")});
+        spec["templateSnippets"]["bind-20-again"] = json!({"template": format!("bind 127.0.0.1:{again}\n")});
     };
     let mut manifests = leading_to("hand", 80, &[]);
     manifests.extend(service("hand", "IPv4", again, &["127.0.0.1"]));

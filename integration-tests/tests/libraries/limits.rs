@@ -47,7 +47,8 @@ fn a_burst_comes_at_once_and_then_requests_at_the_pace_of_the_limit() {
 
 #[test]
 fn the_pace_of_a_limit_with_bursts_is_the_limit() {
-    for (limit, period, every) in [("31000", "minute", 193), ("200000", "hour", 18), ("7", "second", 142_857)] {
+    for (limit, period, every) in [("31000", "minute", 193), ("200000", "hour", 18), ("7", "second", 142_857)]
+    {
         let options = [("rate-limit", limit), ("rate-limit-period", period), ("rate-limit-burst", "1")];
         let (bundle, _) = rendered_alone(&both(&options)).unwrap();
         let files: String = bundle.all().map(|file| file.text.to_string()).collect();

@@ -257,8 +257,7 @@ fn redirects_with_path_and_query() {
 #[test]
 fn redirects_with_path_and_query_that_come_first() {
     for first in ["redirect-first", "redirect-early"] {
-        let options =
-            [("redirect-to", "https://b.example"), ("redirect-keep-path", "true"), (first, "true")];
+        let options = [("redirect-to", "https://b.example"), ("redirect-keep-path", "true"), (first, "true")];
         with(&options, |site, scheme| {
             assert_eq!(leads(site, scheme, &["/on/x?y=1"]), [to(302, "https://b.example/on/x?y=1")]);
         });
@@ -755,8 +754,7 @@ fn what_the_table_says_takes_no_reload_takes_none() {
         let with = [without.clone(), vec![(row.name, row.example)]].concat();
         let (without, with) = (bundle(&without), bundle(&with));
         for (before, after) in [(&without, &with), (&with, &without)] {
-            let plan =
-                plan(&RunningView::of(before.clone()), after, Capabilities::of(version_of(series)));
+            let plan = plan(&RunningView::of(before.clone()), after, Capabilities::of(version_of(series)));
             assert_eq!(plan.verdict.reload_reason(), None, "{}", row.name);
         }
     }

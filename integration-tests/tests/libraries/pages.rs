@@ -85,7 +85,10 @@ fn what_is_no_page_is_told_and_changes_nothing() {
         let mut manifests = both(&[("error-pages", "pages"), ("error-pages-replace", replace)]);
         manifests.push(pages("shop", "pages", &[("418", "tea"), ("407", "ask")]));
         let said = sentences(&rendered_alone(&manifests).unwrap().1);
-        assert_eq!(said.contains("page 418 of ConfigMap shop/pages is for a status that only servers give"), is_told);
+        assert_eq!(
+            said.contains("page 418 of ConfigMap shop/pages is for a status that only servers give"),
+            is_told
+        );
         assert!(!said.contains("page 407"), "{said}");
     }
     let missing = rendered_alone(&both(&[("error-pages", "pages")])).unwrap();

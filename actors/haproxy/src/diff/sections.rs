@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
-use super::{ConfigChange, SectionChange};
 use super::lines::what_changed;
+use super::{ConfigChange, SectionChange};
 use crate::document::{Document, Line, Section, SectionKind};
 use crate::views::{BackendServer, servers};
 

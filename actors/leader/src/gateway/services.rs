@@ -260,7 +260,8 @@ impl ServiceInputs {
             if is_wanted {
                 let gateways = self.gateways.as_ref()?;
                 let stored = gateways.get(namespace, &gateway).and_then(|stored| stored.value().ok());
-                let is_there = stored.as_ref().is_some_and(|stored| uid_of(stored).is_some_and(|uid| uid == owner));
+                let is_there =
+                    stored.as_ref().is_some_and(|stored| uid_of(stored).is_some_and(|uid| uid == owner));
                 if is_there && stored.is_some_and(|stored| !self.is_of_others(&stored)) {
                     return None;
                 }
@@ -363,7 +364,8 @@ mod tests {
         let mut services = Snapshot::full();
         let reference = Arc::new(ObjectRef::new("services", "edge", "haptic"));
         let json = service.to_string().into_bytes().into();
-        services.apply(Object { reference, version: 0, json }, [Arc::from("edge"), Arc::from("haptic")].into());
+        services
+            .apply(Object { reference, version: 0, json }, [Arc::from("edge"), Arc::from("haptic")].into());
         let verdict = GatewayVerdict {
             generation: 1,
             uid: "uid".into(),

@@ -136,8 +136,7 @@ impl ResolvedRoute {
             let taken = taken_by(kind, namespace, &hostnames, &parent, listeners, ground);
             let is_passed = |listener: &&Arc<GatewayListener>| listener.protocol == Some(Protocol::PassedTls);
             let is_all_passed = taken.as_ref().is_ok_and(|taken| taken.iter().all(is_passed));
-            let is_served =
-                taken.as_ref().is_ok_and(|taken| taken.iter().any(|listener| listener.is_served));
+            let is_served = taken.as_ref().is_ok_and(|taken| taken.iter().any(|listener| listener.is_served));
             let mut conditions = match taken {
                 Err(refused) => vec![refused],
                 Ok(taken) => {

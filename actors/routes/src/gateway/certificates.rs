@@ -2,17 +2,13 @@
 
 use super::kept::stores_of;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use haptic_model::{
-    ActiveConfig, Object, Snapshot, Snapshots, gateway::NamespacedName, host_name::is_host,
-};
+use haptic_model::{ActiveConfig, Object, Snapshot, Snapshots, gateway::NamespacedName, host_name::is_host};
 use serde_json::Value;
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
 };
-use x509_parser::{
-    certificate::X509Certificate, extensions::GeneralName, parse_x509_certificate, pem::Pem,
-};
+use x509_parser::{certificate::X509Certificate, extensions::GeneralName, parse_x509_certificate, pem::Pem};
 
 /// The hosts that a certificate is for.
 pub(super) type CertificateNames = Arc<[Box<str>]>;

@@ -240,7 +240,8 @@ fn entries(text: &str, key: &str) -> Vec<Entry> {
 fn a_setting_that_stands_in_one_line_is_shown_as_one() {
     let text = "a:\n  # Both.\n  b: {c: 1, d: 2}\n";
     let default = serde_json::json!({"c": 1, "d": 2});
-    let all: Vec<String> = entries(text, "a:").iter().flat_map(|entry| setting(text, entry, &default)).collect();
+    let all: Vec<String> =
+        entries(text, "a:").iter().flat_map(|entry| setting(text, entry, &default)).collect();
     assert_eq!(all, ["| `b` | `{\"c\":1,\"d\":2}` | Both. |"]);
 }
 

@@ -33,7 +33,11 @@ pub const TABLE: &[FamilyKey] = &[
         ..served("agent-check-interval", SERVERS)
     },
     FamilyKey { to: KeyTarget::Group(&["agent-check-port"]), ..served("agent-check-port", SERVERS) },
-    finding("agent-check-send", SERVERS, "an agent is told nothing, it answers as soon as there is a connection"),
+    finding(
+        "agent-check-send",
+        SERVERS,
+        "an agent is told nothing, it answers as soon as there is a connection",
+    ),
     FamilyKey { value: GO_SWITCH, ..finding("allow-local-bind", CONFIG, "not needed") },
     finding(
         "allowlist-source-header",
