@@ -135,11 +135,6 @@ impl Setup {
         render(&*self.compile()?, &self.config(), &self.snapshots(), &Fleet::default(), &self.limits)
     }
 
-    /// haproxy.cfg.
-    pub fn cfg(&self) -> String {
-        self.bundle().map(|(b, _)| b.config.text.to_string()).unwrap_or_else(|e| panic!("{}", all(&e)))
-    }
-
     /// Every error of compiling or rendering, one a line.
     pub fn errors(&self) -> String {
         self.bundle().map(|(b, _)| panic!("it rendered: {}", b.config.text)).unwrap_or_else(|e| all(&e))

@@ -268,6 +268,20 @@ mod tests {
     }
 
     #[test]
+    fn who_writes_what_the_class_overrides_is_told() {
+        let context = json!({"routes": {"defaults": {"retries": 1}, "enforced": {"max-body-size": "10k"}}});
+        let settings = Settings::of(context.as_object().unwrap());
+        let told = |text: &str| {
+            let written = [("max-body-size", text), ("retries", "3")];
+            let found = RouteOptions::read(written.into_iter(), &settings).ineffective;
+            found.into_iter().map(|finding| finding.sentence).collect::<Vec<_>>()
+        };
+        let overridden = "annotation haproxy-haptic.org/max-body-size does not count as it is written: the class enforces something else";
+        assert_eq!(told("1m"), [overridden]);
+        assert_eq!(told("5k"), Vec::<String>::new());
+    }
+
+    #[test]
     fn an_enforced_rate_is_the_highest_whatever_its_period() {
         let rate = |own: &[(&str, &str)]| {
             let class = json!({"enforced": {"rate-limit": 100, "rate-limit-period": "minute"}});

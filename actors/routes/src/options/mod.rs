@@ -40,7 +40,10 @@ use class::Class;
 use haptic_model::{Finding, FindingKind};
 use level::Level;
 use serde_json::{Map, Value as Json};
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 use table::{TABLE, With, row};
 use value::OptionValue;
 
@@ -170,8 +173,9 @@ impl RouteOptions {
         settings: &Settings,
     ) -> Self {
         let mut options = Self { values: settings.class.defaults.clone(), ..Self::default() };
-        let mut unknown = Vec::new();
+        let (mut unknown, mut own) = (Vec::new(), BTreeSet::new());
         for written in levels.into_iter().rev().flatten() {
+            own.extend(written.values.keys().copied());
             options.values.extend(written.values.iter().map(|(name, value)| (*name, value.clone())));
             options.others.extend(written.others.clone());
             options.refused.extend(written.refused.iter().cloned());
@@ -181,9 +185,20 @@ impl RouteOptions {
             unknown.extend(written.unknown());
         }
         options.set_against_each_other();
+        if settings.class.enforced.is_empty() {
+            own.clear();
+        }
+        let own = own.into_iter().filter_map(|name| Some((name, options.values.get(name)?.clone())));
+        let own: Vec<(&'static str, OptionValue)> = own.collect();
         settings.class.enforce(&mut options.values);
         options.fill_in(settings);
         settings.class.enforce_rate(&mut options.values);
+        let overridden = own.iter().filter(|(name, value)| options.values.get(name) != Some(value));
+        let sentence = "does not count as it is written: the class enforces something else";
+        let found = |(name, _): &(&'static str, OptionValue)| {
+            finding(FindingKind::OptionWithoutEffect, name, format!("annotation {PREFIX}{name} {sentence}"))
+        };
+        options.ineffective.extend(overridden.map(found).collect::<Vec<_>>());
         options.leave_out_ineffective(settings);
         options.ineffective.extend(unknown);
         options
