@@ -132,7 +132,7 @@ fuzz: ## random bytes for MINUTES=10 for each target of integration-tests/fuzz; 
 	@integration-tests/fuzz/run "$(or $(MINUTES),10)" $(ONLY)
 
 bench: build ## a table of figures, and the same in target/bench/latest.json; ARGS=--help tells what it can leave out
-	@$(with) haproxy cluster wrk -- $(release)/bench $(ARGS)
+	@$(with) haproxy cluster definitions wrk -- $(release)/bench $(ARGS)
 
 # The other tree is a worktree of its own, built once into its own target directory.
 bench-compare: ## this tree's figures against those of BASE=REV, run alternately ROUNDS=5 times; more than 1.1 times worse is an error; ARGS as for bench
@@ -142,4 +142,4 @@ bench-compare: ## this tree's figures against those of BASE=REV, run alternately
 	[ -e "$$base/Makefile" ] || { git worktree prune; git worktree add --quiet --detach "$$base" "$$rev"; }
 	echo "== building $$rev in $$base"
 	(cd "$$base" && CARGO_TARGET_DIR=$$base/target $(cargo) build --release -p haptic -p integration-tests --bin haptic --bin demo --bin bench --bin data-plane-api-double)
-	$(with) haproxy cluster wrk -- $(release)/bench-compare --rounds $(or $(ROUNDS),5) "$$base" "$$base/target/release/bench" -- $(ARGS)
+	$(with) haproxy cluster definitions wrk -- $(release)/bench-compare --rounds $(or $(ROUNDS),5) "$$base" "$$base/target/release/bench" -- $(ARGS)

@@ -87,6 +87,19 @@ impl Configuration {
         Self { manifest }
     }
 
+    /// The same with the library of the Gateway API beside the others: for listeners at port 80 HAProxy has `port` of its own address.
+    #[must_use]
+    pub fn with_gateways(mut self, port: u16) -> Self {
+        let spec = &mut self.manifest["spec"];
+        spec["libraries"] = json!(["base", "ssl", "ingress", "gateway"]);
+        spec["controller"]["gateway"] = json!({ "serviceMode": "none" });
+        spec["templatingSettings"]["extraContext"]["gateway"] =
+            json!({ "portMode": "same", "portTargets": { "80": port } });
+        spec["templateSnippets"]["gateway-bind"] =
+            json!({ "template": format!("bind \"${{{POD_ADDRESS}}}:{{{{port}}}}\" name {{{{port}}}}") });
+        self
+    }
+
     /// The template of haproxy.cfg.
     #[must_use]
     pub fn template(&self) -> &str {
@@ -179,6 +192,13 @@ mod tests {
             Value::Object(fields) => fields.values().for_each(|field| all_binds(field, found)),
             _ => {}
         }
+    }
+
+    #[test]
+    fn gateways_are_served_on_the_pods_own_address_too() {
+        let manifest = Configuration::libraries("here").unwrap().with_gateways(7180).manifest;
+        let bind = &manifest["spec"]["templateSnippets"]["gateway-bind"]["template"];
+        assert_eq!(bind, "bind \"${POD_IP}:{{port}}\" name {{port}}");
     }
 
     #[test]

@@ -18,6 +18,8 @@ const FILE: usize = 8 << 20;
 /// Requests to the API server at once, while the objects of the beginning are made.
 const AT_ONCE: usize = 16;
 
+const GATEWAY_API: &str = "/apis/gateway.networking.k8s.io/v1";
+
 #[derive(Clone, Copy)]
 enum Verb {
     Create,
@@ -287,6 +289,8 @@ fn collection(manifest: &Value, namespace: &str) -> Outcome<String> {
         Some("ConfigMap") => ("/api/v1", "configmaps"),
         Some("EndpointSlice") => ("/apis/discovery.k8s.io/v1", "endpointslices"),
         Some("Ingress") => ("/apis/networking.k8s.io/v1", "ingresses"),
+        Some("Gateway") => (GATEWAY_API, "gateways"),
+        Some("HTTPRoute") => (GATEWAY_API, "httproutes"),
         Some("Namespace") => return Ok("/api/v1/namespaces".to_owned()),
         kind => {
             return Err(Failure::new(format!("the API server is not asked for objects of kind {kind:?}")));
@@ -319,6 +323,10 @@ mod tests {
         assert_eq!(
             collection(&json!({ "kind": "EndpointSlice" }), "n").unwrap(),
             "/apis/discovery.k8s.io/v1/namespaces/n/endpointslices"
+        );
+        assert_eq!(
+            collection(&json!({ "kind": "HTTPRoute" }), "n").unwrap(),
+            "/apis/gateway.networking.k8s.io/v1/namespaces/n/httproutes"
         );
         assert!(collection(&json!({ "kind": "Pod" }), "n").is_err());
     }

@@ -101,6 +101,21 @@ impl Scene {
         install_definitions(&self.cluster).await
     }
 
+    /// Makes the kinds of the Gateway API known to the cluster, as that is installed.
+    ///
+    /// # Errors
+    /// The definitions are missing, or refused.
+    pub async fn install_gateway_api(&self) -> Outcome {
+        for file in fs::read_dir(program::definitions()?)? {
+            let path = file?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if name.starts_with("gateway.networking.k8s.io_") {
+                self.cluster.install_definitions(&fs::read_to_string(&path)?).await?;
+            }
+        }
+        Ok(())
+    }
+
     /// The configuration, its Secret, one pod and one controller, started and ready.
     ///
     /// # Errors

@@ -2,11 +2,10 @@
 
 use integration_tests::{
     Failure, Outcome, Scene, controller::Controller, ensure, eventually, haproxy_pod::HaproxyPod, http::get,
-    manifest, program,
+    manifest,
 };
 use serde_json::{Value, json};
 use std::{
-    fs,
     net::SocketAddr,
     time::{Duration, Instant},
 };
@@ -26,7 +25,7 @@ pub async fn statuses(scene: Scene) -> Outcome {
     let mut controller = scene.controller()?;
     // Ready without a kind of the Gateway API, and nothing has to be restarted when they come.
     controller.ready().await?;
-    install_gateway_api(&scene).await?;
+    scene.install_gateway_api().await?;
 
     let backend = scene.backend("a").await?;
     scene.apply(&manifest::service("shop")).await?;
@@ -72,7 +71,7 @@ const CHALLENGE: &str = "/.well-known/acme-challenge/token";
 /// is a reload; a solver, as an Ingress and as a route, is served within a second.
 pub async fn rollouts_and_solvers(scene: Scene) -> Outcome {
     let scene = scene.on_own_cluster().await?;
-    install_gateway_api(&scene).await?;
+    scene.install_gateway_api().await?;
     serve_gateways(&scene).await?;
     let pod = scene.pod().await?;
     let mut controller = scene.controller()?;
@@ -114,15 +113,7 @@ pub async fn rollouts_and_solvers(scene: Scene) -> Outcome {
 
 /// All libraries. Pods of journeys share a network, so HAProxy listens at its own address.
 async fn serve_gateways(scene: &Scene) -> Outcome {
-    let mut configuration = scene.configuration()?.manifest;
-    let spec = &mut configuration["spec"];
-    spec["libraries"] = json!(["base", "ssl", "ingress", "gateway"]);
-    spec["controller"]["gateway"] = json!({ "serviceMode": "none" });
-    spec["templatingSettings"]["extraContext"]["gateway"] =
-        json!({ "portMode": "same", "portTargets": { "80": BEHIND } });
-    spec["templateSnippets"]["gateway-bind"] =
-        json!({ "template": "bind \"${POD_IP}:{{port}}\" name {{port}}" });
-    scene.configure_with(&configuration).await
+    scene.configure_with(&scene.configuration()?.with_gateways(BEHIND).manifest).await
 }
 
 fn rollout(stable: u32, canary: u32) -> Value {
@@ -176,18 +167,6 @@ async fn configure(scene: &Scene) -> Outcome {
     let template = "{{#each (list \"httproutes\") as |route|}}\n{{route.metadata.name}} {{route.metadata.name}}\n{{/each}}\n";
     spec["maps"]["gateway-routes.map"] = json!({ "template": template });
     scene.configure_with(&configuration).await
-}
-
-/// The definitions, as the Gateway API is installed.
-async fn install_gateway_api(scene: &Scene) -> Outcome {
-    for file in fs::read_dir(program::definitions()?)? {
-        let path = file?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if name.starts_with("gateway.networking.k8s.io_") {
-            scene.cluster.install_definitions(&fs::read_to_string(&path)?).await?;
-        }
-    }
-    Ok(())
 }
 
 fn class() -> Value {

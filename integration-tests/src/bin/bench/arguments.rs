@@ -23,6 +23,9 @@ pub struct Arguments {
     /// One way only
     #[arg(long, value_enum)]
     pub only: Option<Way>,
+    /// An endpoint change and a new route through a cluster, with what each stage of them took; nothing else is measured
+    #[arg(long, conflicts_with = "only")]
+    pub trace: bool,
     /// One size only
     #[arg(long, value_name = "N", conflicts_with = "quick")]
     pub ingresses: Option<usize>,
@@ -65,6 +68,12 @@ pub enum Way {
     Load,
     /// What each option costs HAProxy for a request; no part of a whole run
     Options,
+    /// How many reloads options take that docs mark as without one; no part of a whole run
+    OptionReloads,
+    /// The controller's memory for Ingresses with ten options each; no part of a whole run
+    OptionMemory,
+    /// HTTPRoutes at ten Gateways: changes, their statuses, memory beside as many Ingresses; no part of a whole run
+    Gateway,
     /// The worst object of each kind beside as many innocent ones as the largest size has
     Hostile,
     /// Storm and load for long, with 1,000 Ingresses; no part of a whole run
@@ -122,7 +131,9 @@ impl Arguments {
 
     /// Whether this way is measured.
     pub fn includes(&self, way: Way) -> bool {
-        self.only.map_or(!matches!(way, Way::Soak | Way::Options), |only| only == way)
+        let is_of_whole_run =
+            matches!(way, Way::Stages | Way::Local | Way::Cluster | Way::Load | Way::Hostile);
+        !self.trace && self.only.map_or(is_of_whole_run, |only| only == way)
     }
 
     /// The HAProxys to measure with, the one that needs no reloads first.
@@ -218,6 +229,14 @@ mod tests {
         assert_eq!(arguments(&[]).series().len(), 3);
         assert_eq!((arguments(&[]).soak(), arguments(&["--only", "soak"]).sizes()), (None, vec![1_000]));
         assert_eq!(arguments(&["--haproxy", "3.0"]).series(), [Series::V3_0]);
+    }
+
+    #[test]
+    fn a_trace_is_all_that_is_measured() {
+        assert!(!Way::value_variants().iter().any(|way| arguments(&["--trace"]).includes(*way)));
+        assert!(arguments(&["--only", "option-reloads"]).includes(Way::OptionReloads));
+        assert!(!arguments(&[]).includes(Way::Gateway) && !arguments(&[]).trace);
+        assert!(Arguments::try_parse_from(["bench", "--trace", "--only", "gateway"]).is_err());
     }
 
     #[test]

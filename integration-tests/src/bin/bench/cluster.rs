@@ -4,9 +4,8 @@ use crate::{
     arguments::{Counts, Series},
     dataset::Dataset,
     figures::{Figures, Scope},
-    probe::Prober,
     progress::say,
-    site::{DEBUG_PORT, Site},
+    site::Site,
     webhook,
 };
 use integration_tests::{
@@ -139,16 +138,7 @@ impl Measurement {
         objects: &Objects,
         changes: &'s Cell<usize>,
     ) -> Site<'s> {
-        Site {
-            dataset: self.dataset,
-            objects: objects.clone(),
-            front: pod.http(),
-            debug: (controller.address, DEBUG_PORT).into(),
-            process: controller.process_id(),
-            pod: Some(pod),
-            prober: Prober::start(pod.http()),
-            changes,
-        }
+        Site::of_pod(pod, controller, (self.dataset, objects), changes)
     }
 
     async fn with(

@@ -22,7 +22,8 @@ pub async fn start(port: u16) -> Outcome<JoinHandle<()>> {
     }))
 }
 
-/// Answers every request on one connection until the client closes it or asks for that. Requests have no bodies.
+/// Answers every request on one connection until the client closes it or asks for that. Requests have no bodies. The line of the
+/// PROXY protocol is one like others.
 async fn converse(connection: TcpStream) -> std::io::Result<()> {
     connection.set_nodelay(true)?;
     let body = connection.local_addr()?.ip().to_string();

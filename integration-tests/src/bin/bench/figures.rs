@@ -19,7 +19,7 @@ pub struct Scope<'f> {
 }
 
 /// Most that a figure may be, by the end of its name: of a small site, and of others.
-const TARGETS: [(&str, f64, f64); 32] = [
+const TARGETS: [(&str, f64, f64); 41] = [
     ("dataplaneapi/haproxy_3.4/endpoint_change/p99_ms", 200.0, 400.0),
     ("dataplaneapi/haproxy_3.4/endpoint_change/reloads", 0.0, 0.0),
     ("dataplaneapi/haproxy_3.4/storm/reloads", 0.0, 0.0),
@@ -34,6 +34,15 @@ const TARGETS: [(&str, f64, f64); 32] = [
     ("annotations/haproxy-org/change_ms", 3.0, 3.0),
     ("annotations/haproxy-ingress/ratio", 1.3, 1.3),
     ("annotations/haproxy-ingress/change_ms", 3.0, 3.0),
+    ("gateway/endpoint_change/p99_ms", 15.0, 25.0),
+    ("gateway/endpoint_change/reloads", 0.0, 0.0),
+    ("gateway/new_route/p99_ms", 35.0, 35.0),
+    ("gateway/new_route/reloads", 0.0, 0.0),
+    ("gateway/status_after_new_route/p99_ms", 500.0, 500.0),
+    ("gateway/resident_to_ingresses_ratio", 1.2, 1.2),
+    ("gateway/attached/ratio", 1.5, 1.5),
+    ("option_memory/ratio", 1.3, 1.3),
+    ("option_reloads/reloads", 0.0, 0.0),
     ("render_ms", 250.0, 250.0),
     ("render_after_change_ms", 10.0, 10.0),
     ("resident_mb", 150.0, 150.0),

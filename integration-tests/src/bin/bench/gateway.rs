@@ -1,4 +1,4 @@
-//! Renders of the same sites as HTTPRoutes at ten Gateways, in this process, and what they cost beside Ingresses.
+//! The same sites as HTTPRoutes at ten Gateways, and what renders of them cost, in this process.
 
 use crate::{
     dataset::{Dataset, Member},
@@ -14,6 +14,8 @@ use std::{fs, path::Path};
 
 const GATEWAYS: usize = 10;
 const API: &str = "gateway.networking.k8s.io/v1";
+/// Whose Gateways and statuses of routes are ours.
+pub const CONTROLLER: &str = "haproxy-haptic.org/gateway-controller";
 
 /// Measures a render of everything, one after an endpoint moved, and one after a route came.
 ///
@@ -62,10 +64,19 @@ fn configuration() -> Value {
 }
 
 fn objects(dataset: Dataset) -> impl Iterator<Item = Value> {
-    let class = json!({
+    [class()].into_iter().chain(beside_class(dataset))
+}
+
+/// Their class.
+pub fn class() -> Value {
+    json!({
         "apiVersion": API, "kind": "GatewayClass", "metadata": { "name": "haptic" },
-        "spec": { "controllerName": "haproxy-haptic.org/gateway-controller" },
-    });
+        "spec": { "controllerName": CONTROLLER },
+    })
+}
+
+/// All Gateways, and all that there is at the beginning.
+pub fn beside_class(dataset: Dataset) -> impl Iterator<Item = Value> {
     let gateways = (0..GATEWAYS).map(|number| {
         json!({
             "apiVersion": API, "kind": "Gateway", "metadata": { "name": gateway(number) },
@@ -75,12 +86,11 @@ fn objects(dataset: Dataset) -> impl Iterator<Item = Value> {
             },
         })
     });
-    let members = dataset.first(usize::MAX).flat_map(of_member);
-    [class].into_iter().chain(gateways).chain(members)
+    gateways.chain(dataset.first(usize::MAX).flat_map(of_member))
 }
 
 /// Its Service, its EndpointSlice, and an HTTPRoute in the Ingress' place.
-fn of_member(member: Member) -> [Value; 3] {
+pub fn of_member(member: Member) -> [Value; 3] {
     let [service, slice, _] = member.manifests();
     let name = member.name();
     let route = json!({

@@ -2,7 +2,7 @@
 
 use crate::{
     arguments::Counts,
-    dataset::Dataset,
+    dataset::{Dataset, Member},
     figures::Scope,
     hostile,
     probe::Prober,
@@ -66,6 +66,7 @@ pub async fn measure(
         pod: None,
         prober: Prober::start(front),
         changes: &changes,
+        manifests: Member::manifests,
     };
     site.come_to_rest(started, into).await?;
     let mut series = into.within(SERIES);

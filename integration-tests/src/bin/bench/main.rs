@@ -10,16 +10,21 @@ mod echo;
 mod families;
 mod figures;
 mod gateway;
+mod gateway_changes;
 mod hostile;
 mod local;
 mod memory;
 mod metering;
+mod namespace;
+mod option_memory;
+mod option_reloads;
 mod options;
 mod probe;
 mod series;
 mod site;
 mod stages;
 mod statistics;
+mod trace;
 mod under_load;
 mod webhook;
 mod worst;
@@ -28,10 +33,12 @@ use arguments::{Arguments, Way};
 use clap::Parser as _;
 use cluster::Measurement;
 use dataset::Dataset;
-use figures::Figures;
+use figures::{Figures, Scope};
 use integration_tests::{
-    Outcome, network, network::Block, process::last_lines, progress, runner, scene::ready_cluster,
+    Outcome, cluster::Cluster, network, network::Block, process::last_lines, progress, runner,
+    scene::ready_cluster,
 };
+use namespace::Namespace;
 use progress::say;
 use std::{
     path::{Path, PathBuf},
@@ -46,6 +53,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// The blocks of addresses: the cluster's own, then one for each size and way.
 const CLUSTER: u8 = 0;
+/// What is measured at the largest size only, side by side.
+const SIDE_BY_SIDE: [Block; 2] = [Block(4), Block(5)];
 const LOCAL: u8 = 8;
 const HOSTILE: u8 = 12;
 const OPTIONS: u8 = 13;
@@ -113,10 +122,14 @@ async fn measure(arguments: &Arguments, dir: &Path, figures: &mut Figures) -> Ou
         let mut scope = figures.of_size(size);
         worst::measure(size, Block(HOSTILE), &dir.join("hostile"), &mut scope.within("hostile")).await?;
     }
-    if [Way::Cluster, Way::Load, Way::Soak].into_iter().any(|way| arguments.includes(way)) {
-        let started = Instant::now();
-        let cluster = Arc::new(ready_cluster(Block(CLUSTER).api_server(), &dir.join("cluster")).await?);
-        say(&format!("cluster ready ({:.1} s)", started.elapsed().as_secs_f32()));
+    let is_included = |way: &Way| arguments.includes(*way);
+    if arguments.trace || [Way::OptionReloads, Way::OptionMemory, Way::Gateway].iter().any(is_included) {
+        let size = arguments.sizes().into_iter().max().unwrap_or_default();
+        let cluster = started_cluster(dir).await?;
+        at_largest(arguments, &cluster, dataset(size), dir, &mut figures.of_size(size)).await?;
+    }
+    if [Way::Cluster, Way::Load, Way::Soak].iter().any(is_included) {
+        let cluster = started_cluster(dir).await?;
         let largest = arguments.sizes().into_iter().max();
         for (number, size) in sizes() {
             let is_measured = arguments.includes(Way::Cluster);
@@ -134,6 +147,49 @@ async fn measure(arguments: &Arguments, dir: &Path, figures: &mut Figures) -> Ou
             let dir = dir.join(format!("cluster-{size}"));
             taken.take(&cluster, Block(CLUSTER + number), dir, figures).await?;
         }
+    }
+    Ok(())
+}
+
+async fn started_cluster(dir: &Path) -> Outcome<Arc<Cluster>> {
+    let started = Instant::now();
+    let cluster = Arc::new(ready_cluster(Block(CLUSTER).api_server(), &dir.join("cluster")).await?);
+    say(&format!("cluster ready ({:.1} s)", started.elapsed().as_secs_f32()));
+    Ok(cluster)
+}
+
+/// What is no part of a whole run, and needs an API server.
+async fn at_largest(
+    arguments: &Arguments,
+    cluster: &Arc<Cluster>,
+    dataset: Dataset,
+    dir: &Path,
+    into: &mut Scope<'_>,
+) -> Outcome {
+    let [block, _] = SIDE_BY_SIDE;
+    let size = dataset.ingresses;
+    if arguments.trace {
+        begin("a trace", size);
+        let namespace = Namespace::new(cluster, ("trace", block), dataset, dir).await?;
+        let configuration = namespace.scene.configuration()?.manifest;
+        let namespace = namespace.filled(dataset.manifests(), &configuration).await?;
+        trace::measure(&namespace, &mut into.within("trace")).await?;
+    }
+    if arguments.includes(Way::OptionReloads) {
+        begin("options without a reload", size);
+        option_reloads::measure(cluster, dataset, block, dir, &mut into.within("option_reloads")).await?;
+    }
+    if arguments.includes(Way::OptionMemory) {
+        begin("memory of options", size);
+        option_memory::measure(cluster, dataset, SIDE_BY_SIDE, dir, &mut into.within("option_memory"))
+            .await?;
+    }
+    if arguments.includes(Way::Gateway) {
+        begin("Gateways", size);
+        let counts = arguments.counts(size);
+        let dataset = Dataset { later: counts.routes + gateway_changes::together(size), ..dataset };
+        gateway_changes::measure(cluster, (dataset, counts), SIDE_BY_SIDE, dir, &mut into.within("gateway"))
+            .await?;
     }
     Ok(())
 }

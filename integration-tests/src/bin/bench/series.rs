@@ -19,7 +19,7 @@ use std::{
 use tokio::{task::JoinSet, time::sleep};
 
 /// Between the end of one change and the next: no round number, so that changes do not fall in step with anything.
-const BETWEEN: Duration = Duration::from_millis(23);
+pub const BETWEEN: Duration = Duration::from_millis(23);
 /// From one change to the next, where they do not wait for each other.
 const STORM: Duration = Duration::from_millis(20);
 /// From one new route to the next, where a reload would make each wait for the others.
@@ -49,6 +49,11 @@ impl Timing {
             live: seen.at.saturating_duration_since(accepted),
             late: seen.late,
         }
+    }
+
+    /// What the API server took for it.
+    pub fn accept(&self) -> Duration {
+        self.accept
     }
 
     /// From the API server's answer until it was seen.
@@ -166,9 +171,9 @@ impl Site<'_> {
         for member in members {
             sleep(BETWEEN).await;
             let seen = self.prober.ask(member.host(), Shows::NoRoute);
-            let [service, endpoints, ingress] = member.manifests();
+            let [service, endpoints, route] = (self.manifests)(member);
             let sent = Instant::now();
-            self.objects.delete(&ingress).await?;
+            self.objects.delete(&route).await?;
             let accepted = Instant::now();
             let (seen, rest) = tokio::join!(seen, async {
                 self.objects.delete(&endpoints).await?;
@@ -222,9 +227,10 @@ impl Site<'_> {
     pub fn new_route(&self, member: Member) -> impl Future<Output = Outcome<Timing>> + Send + use<> {
         let (objects, prober) = (self.objects.clone(), self.prober.clone());
         let wanted = member.addresses().iter().map(ToString::to_string).collect();
+        let manifests = (self.manifests)(member);
         async move {
             let sent = Instant::now();
-            objects.create_together(member.manifests()).await?;
+            objects.create_together(manifests).await?;
             let accepted = Instant::now();
             let seen = prober.ask(member.host(), Shows::OneOf(wanted)).await?;
             Ok(Timing::of(sent, accepted, seen))

@@ -1,7 +1,7 @@
 //! A running controller with its HAProxy, seen from outside: how it starts, rests, and what it costs.
 
 use crate::{
-    dataset::Dataset,
+    dataset::{Dataset, Member},
     figures::Scope,
     memory::{self, Memory},
     metering::{self, Metrics},
@@ -9,8 +9,8 @@ use crate::{
     progress::say,
 };
 use integration_tests::{
-    Outcome, ensure, eventually::eventually_within, haproxy_pod::HaproxyPod, haproxy_pod::Worker, http,
-    objects::Objects,
+    Outcome, controller::Controller, ensure, eventually, eventually_within, haproxy_pod::HaproxyPod,
+    haproxy_pod::Worker, http, objects::Objects,
 };
 use serde_json::Value;
 use std::{
@@ -46,6 +46,30 @@ pub struct Site<'s> {
     pub prober: Prober,
     /// Endpoint changes made so far: each brings an address that was never there.
     pub changes: &'s Cell<usize>,
+    /// What a route is written as: its Service, its EndpointSlice, and what sends requests there.
+    pub manifests: fn(Member) -> [Value; 3],
+}
+
+impl<'s> Site<'s> {
+    /// That of `pod` and its controller.
+    pub fn of_pod(
+        pod: &'s HaproxyPod,
+        controller: &Controller,
+        (dataset, objects): (Dataset, &Objects),
+        changes: &'s Cell<usize>,
+    ) -> Self {
+        Self {
+            dataset,
+            objects: objects.clone(),
+            front: pod.http(),
+            debug: (controller.address, DEBUG_PORT).into(),
+            process: controller.process_id(),
+            pod: Some(pod),
+            prober: Prober::start(pod.http()),
+            changes,
+            manifests: Member::manifests,
+        }
+    }
 }
 
 impl Site<'_> {
@@ -121,6 +145,27 @@ impl Site<'_> {
             ensure(last.1.elapsed() > REST, "it has only just deployed something")
         })
         .await
+    }
+
+    /// Changes an object, and waits until what follows from it is deployed. Nothing follows where nothing is rendered for a while.
+    ///
+    /// # Errors
+    /// It is refused, or never deployed.
+    pub async fn changed(&self, manifest: &Value) -> Outcome {
+        let before = self.newest().await?;
+        self.objects.change(manifest).await?;
+        let written = Instant::now();
+        eventually("the change is deployed", async || {
+            let (newest, pods) = (self.newest().await?, self.look("/debug/pods").await?);
+            ensure(newest > before || written.elapsed() > REST, "nothing was rendered")?;
+            ensure(pods[0]["deployed"].as_u64() == newest, format!("generation {newest:?}, but {pods}"))
+        })
+        .await
+    }
+
+    /// The newest generation that was rendered.
+    async fn newest(&self) -> Outcome<Option<u64>> {
+        Ok(self.look("/debug/generations").await?["rendered"]["generation"].as_u64())
     }
 
     async fn first_answer(&self, wanted: Vec<String>) -> Outcome {
