@@ -37,7 +37,10 @@ pub use settings::FamilySettings;
 pub use translation::{Said, Translation};
 pub use values::{ForeignValue, ValueReader};
 
-use crate::options::{Settings, Written};
+use crate::{
+    options::{Settings, Written},
+    referenced::ReferencedObjects,
+};
 use haptic_model::{Finding, FindingKind};
 use neighbours::OptionValues;
 use std::{collections::BTreeMap, sync::Arc};
@@ -307,4 +310,6 @@ pub struct About<'a> {
     pub names_tls_hosts: bool,
     /// The first port of the Service that its annotation `default-backend` names, if that is known.
     pub default_port: Option<u16>,
+    /// What annotations name; without it what is there is not looked at, and has no effect.
+    pub referenced: Option<&'a ReferencedObjects>,
 }

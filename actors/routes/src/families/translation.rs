@@ -7,6 +7,7 @@ use super::{
 };
 use crate::{
     options::{MOST_BYTES, Settings, network::Network, table::row, value::OptionValue},
+    referenced::ReferencedKind,
     sentences::shortened,
 };
 use haptic_model::{Finding, FindingKind, suggest::did_you_mean};
@@ -345,6 +346,23 @@ impl<'t> Translation<'t> {
         self.settings.passthrough
     }
 
+    /// The object of that name; `None` where what is named is not looked at.
+    ///
+    /// # Errors
+    /// Why it cannot be read, in words behind its name.
+    #[must_use]
+    pub fn referenced(
+        &self,
+        kind: ReferencedKind,
+        namespace: &str,
+        name: &str,
+    ) -> Option<Result<serde_json::Value, String>> {
+        let About { namespace: of, name: ingress, referenced, .. } = self.about;
+        let read = referenced?.read(kind, (namespace, name), (of, ingress));
+        let (called, named) = (kind.name(), shortened(&format!("{namespace}/{name}")));
+        Some(read.map_err(|why| format!("names {called} {named}, {why}")))
+    }
+
     /// Sets an option.
     pub fn set_value(&mut self, option: &'static str, value: OptionValue) {
         self.values.insert(option, value);
@@ -360,6 +378,12 @@ impl<'t> Translation<'t> {
     pub fn closed_by_config(&mut self, key: &str, why: &str) {
         self.closed = true;
         let sentence = format!("{key} of the controller's ConfigMap {why}: all requests get 503");
+        self.findings.push(Finding::new(FindingKind::ForeignUnreadable, sentence));
+    }
+
+    /// Something of a key of the ConfigMap is as if it was not there: what is wrong with it.
+    pub fn ignored_by_config(&mut self, key: &str, why: &str) {
+        let sentence = format!("{key} of the controller's ConfigMap {why}: it is ignored");
         self.findings.push(Finding::new(FindingKind::ForeignUnreadable, sentence));
     }
 
