@@ -288,7 +288,10 @@ pub fn translate<'t>(
     settings: &'t Settings,
 ) -> Translation<'t> {
     let mut translation = Translation::new(family.family, about, settings);
-    let said = Said::read(family, ingress, service, &mut translation);
+    let mut said = Said::read(family, ingress, service, &mut translation);
+    if family.family == Family::HaproxyOrg && said.has("cr-backend") && about.referenced.is_some() {
+        said.forget(haproxy_org::custom_resources::replaces);
+    }
     translation.drop_words(&said, ingress);
     translation.options_of(&said);
     for group in family.family.groups() {

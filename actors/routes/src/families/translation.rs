@@ -132,6 +132,12 @@ impl<'s> Said<'s> {
         }
     }
 
+    /// Some keys are as if nobody had given them.
+    pub(super) fn forget(&mut self, is_forgotten: fn(&FamilyKey) -> bool) {
+        let family = self.settings.family;
+        self.values.retain(|name, _| !family.key(name).is_some_and(is_forgotten));
+    }
+
     /// Whether a key is given with a value that can be read.
     #[must_use]
     pub fn has(&self, key: &str) -> bool {
