@@ -289,7 +289,10 @@ pub fn translate<'t>(
 ) -> Translation<'t> {
     let mut translation = Translation::new(family.family, about, settings);
     let mut said = Said::read(family, ingress, service, &mut translation);
-    if family.family == Family::HaproxyOrg && said.has("cr-backend") && about.referenced.is_some() {
+    let has_backend = family.family == Family::HaproxyOrg
+        && about.referenced.is_some()
+        && haproxy_org::custom_resources::backend_of(&said, about.namespace).is_some();
+    if has_backend {
         said.forget(haproxy_org::custom_resources::replaces);
     }
     translation.drop_words(&said, ingress);

@@ -12,6 +12,9 @@ use crate::{
 };
 use serde_json::{Map, Value};
 
+/// The key that names a Backend.
+const BACKEND: &str = "cr-backend";
+
 /// Keys for Services that count beside a Backend.
 const BESIDE: [&str; 4] =
     ["backend-config-snippet", "cr-backend", "scale-server-slots", "standalone-backend"];
@@ -44,34 +47,39 @@ pub(in crate::families) fn replaces(key: &FamilyKey) -> bool {
     key.places.contains(&KeyPlace::Service) && !BESIDE.contains(&key.name)
 }
 
-/// `cr-backend`: of the Ingress's own namespace, unless the ConfigMap of the controller names it. Without it nobody gets in, because it may keep
-/// requests out.
-pub(super) fn backend(said: &Said<'_>, out: &mut Translation<'_>) {
-    const KEY: &str = "cr-backend";
-    let Some(text) = said.text(KEY) else { return };
-    let own = out.about.namespace;
+/// Namespace and name of the Backend that counts: one of the Ingress's own namespace, unless the ConfigMap of the controller names it.
+pub(in crate::families) fn backend_of<'s>(said: &'s Said<'_>, own: &'s str) -> Option<(&'s str, &'s str)> {
+    let text = said.text(BACKEND)?;
     let (namespace, name) = text.split_once('/').unwrap_or((own, text));
-    if namespace != own && said.is_annotated(KEY) {
-        return out.close(KEY, "names a Backend of another namespace");
-    }
+    (namespace == own || !said.is_annotated(BACKEND)).then_some((namespace, name))
+}
+
+/// `cr-backend`. Without the Backend nobody gets in, because it may keep requests out.
+pub(super) fn backend(said: &Said<'_>, out: &mut Translation<'_>) {
+    let Some((namespace, name)) = backend_of(said, out.about.namespace) else {
+        if said.has(BACKEND) {
+            out.cannot(BACKEND, "it names a Backend of another namespace");
+        }
+        return;
+    };
     let resource = match out.referenced(ReferencedKind::Backend, namespace, name) {
         None => return,
         Some(Ok(resource)) => resource,
-        Some(Err(why)) => return out.close(KEY, &why),
+        Some(Err(why)) => return out.close(BACKEND, &why),
     };
     let mut read = ReadResource::default();
     for (name, value) in fields(&resource) {
         read.field(name, value);
     }
     let ReadResource { lines, unknown, guard } = read;
-    lines.set(KEY, out);
+    lines.set(BACKEND, out);
     if let Some(guard) = guard {
         out.close(
-            KEY,
+            BACKEND,
             &format!("names a Backend with {guard}, which may keep requests out and is not known here"),
         );
     } else if !unknown.is_empty() {
-        out.differs(KEY, &format!("names a Backend with {}, which has no effect", few(&unknown)));
+        out.differs(BACKEND, &format!("names a Backend with {}, which has no effect", few(&unknown)));
     }
 }
 
