@@ -38,7 +38,7 @@ pub use translation::{Said, Translation};
 pub use values::{ForeignValue, ValueReader};
 
 use crate::{
-    options::{Settings, Written},
+    options::{Settings, Written, value::OptionValue},
     referenced::ReferencedObjects,
 };
 use haptic_model::{Finding, FindingKind};
@@ -178,6 +178,8 @@ pub struct ForeignLevel {
     pub written: Written,
     /// Whether all requests get 503, whatever other levels say.
     pub closed: bool,
+    /// Who is kept out, whatever other levels say.
+    pub blocked: Option<OptionValue>,
     /// How paths are compared.
     pub forms: forms::ForeignForms,
 }
@@ -200,6 +202,7 @@ impl ForeignOptions {
             for family in families.clone() {
                 let translation = translate(family, annotations, service, about, settings);
                 level.closed |= translation.closed;
+                level.blocked = level.blocked.take().or(translation.blocked);
                 all.dropped |= translation.dropped;
                 all.paths = all.paths.take().or(translation.paths);
                 all.canary = all.canary.take().or(translation.canary);

@@ -58,10 +58,12 @@ impl<'s> Said<'s> {
 
     /// What their ConfigMap says, where nothing nearer is said.
     fn take_config(&mut self, translation: &mut Translation<'_>) {
-        let config = &self.settings.config;
+        let (config, family) = (&self.settings.config, self.settings.family);
         for (name, value) in &config.values {
             if !self.names(name) {
                 self.values.insert(name, (value.clone(), KeyPlace::Config));
+            } else if let Some((nearer, _)) = self.values.get_mut(name).filter(|_| adds_up(family, name)) {
+                *nearer = joined(value, nearer);
             }
         }
         for (name, why) in &config.closed {
@@ -97,6 +99,7 @@ impl<'s> Said<'s> {
             _ => key.name,
         };
         if self.values.contains_key(name) || self.wrong.contains(name) {
+            self.add_up(key, place, text);
             return;
         }
         if name != key.name {
@@ -129,6 +132,19 @@ impl<'s> Said<'s> {
                     if text.len() > MOST_BYTES { "shorter than 64 KiB" } else { key.value.expected };
                 translation.wrong(key, text, expected);
             }
+        }
+    }
+
+    /// What is said at a farther place counts besides, where the family has it so.
+    fn add_up(&mut self, key: &'static FamilyKey, place: KeyPlace, text: &str) {
+        if !adds_up(self.settings.family, key.name) || text.len() > MOST_BYTES {
+            return;
+        }
+        let known = self.values.get_mut(key.name).filter(|(_, nearer)| *nearer != place);
+        if let Some((nearer, of)) = known
+            && let Some(farther) = (key.value.read)(text)
+        {
+            (*nearer, *of) = (joined(nearer, &farther), place);
         }
     }
 
@@ -209,6 +225,17 @@ fn family_falls_back(family: Family) -> bool {
     family != Family::HaproxyOrg
 }
 
+/// Whether all places of a key count together: lines of the ConfigMap stand before those of the Service, and these before those of the Ingress
+/// (`pkg/annotations/cfgSnippetHandler.go` of haproxytech).
+fn adds_up(family: Family, name: &str) -> bool {
+    family == Family::HaproxyOrg && name == "backend-config-snippet"
+}
+
+/// Lines behind lines.
+fn joined(first: &ForeignValue, second: &ForeignValue) -> ForeignValue {
+    ForeignValue::Text(format!("{}\n{}", first.text(), second.text()))
+}
+
 fn is_alias(family: Family, name: &str) -> bool {
     family.key(name).is_some_and(|key| matches!(key.to, KeyTarget::Alias(_)))
 }
@@ -241,6 +268,8 @@ pub struct Translation<'t> {
     pub forms: super::forms::ForeignForms,
     /// Who is kept out of all routes of the hosts that have no lists of their own.
     pub over_host: BTreeMap<&'static str, OptionValue>,
+    /// Who is kept out whatever counts before what the Ingress says of the family.
+    pub blocked: Option<OptionValue>,
     /// What is said of them.
     pub findings: Vec<Finding>,
     unknown: usize,
@@ -266,6 +295,7 @@ impl<'t> Translation<'t> {
             over_http: Vec::new(),
             forms,
             over_host: BTreeMap::new(),
+            blocked: None,
             findings,
             unknown: 0,
             written: BTreeMap::new(),
@@ -338,6 +368,11 @@ impl<'t> Translation<'t> {
         let read = row(option).and_then(|row| row.kind.read(text, self.settings).ok());
         let (option, value) = read.map_or(("closed", OptionValue::Switch(true)), |value| (option, value));
         self.over_host.insert(option, value);
+    }
+
+    /// Keeps clients out whatever annotations of ours say; a list that cannot be read is closed by [`Self::set`].
+    pub fn block(&mut self, networks: &str) {
+        self.blocked = row("deny-from").and_then(|row| row.kind.read(networks, self.settings).ok());
     }
 
     /// Whether an option can have this value.
