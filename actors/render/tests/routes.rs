@@ -4,15 +4,8 @@
 use crate::support::Setup;
 use haptic_model::{ObjectRef, Snapshots};
 use haptic_routes::{
-    Routes,
-    class::Classes,
-    families::Neighbours,
-    index::RouteIndex,
-    ingress,
-    ingress_ground::IngressGround,
-    referenced::ReferencedObjects,
-    services::Services,
-    store_of,
+    Routes, class::Classes, families::Neighbours, index::RouteIndex, ingress, ingress_ground::IngressGround,
+    referenced::ReferencedObjects, services::Services, store_of,
 };
 use proptest::{
     prelude::*,
