@@ -4,7 +4,8 @@
 use crate::support::Setup;
 use haptic_model::{ObjectRef, Snapshots};
 use haptic_routes::{
-    Routes, class::Classes, families::Neighbours, index::RouteIndex, ingress, services::Services, store_of,
+    Routes, class::Classes, families::Neighbours, index::RouteIndex, ingress, ingress_ground::IngressGround,
+    referenced::ReferencedObjects, services::Services, store_of,
 };
 use proptest::{
     prelude::*,
@@ -175,8 +176,11 @@ fn claims(ingress: &Sketch) -> Option<haptic_routes::claims::Claims> {
     ingress::claims(
         ingress.object().to_string().as_bytes(),
         &Classes::all(),
-        &Services::default(),
-        &Neighbours::default(),
+        &IngressGround {
+            services: &Services::default(),
+            neighbours: &Neighbours::default(),
+            referenced: &ReferencedObjects::default(),
+        },
     )
     .unwrap()
 }

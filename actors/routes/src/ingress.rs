@@ -11,6 +11,7 @@ use super::{
         neighbours::OptionValues,
     },
     findings::{foreign, nowhere},
+    ingress_ground::IngressGround,
     lists::encoded,
     matching::{ANY_HOST, Match, MatchShape, host_of},
     options::{
@@ -134,16 +135,12 @@ struct ResourceBackend {
     name: String,
 }
 
-/// What the Ingress in `json` asks for; `None` when its class is not ours. `services` has options, too.
+/// What the Ingress in `json` asks for; `None` when its class is not ours.
 ///
 /// # Errors
 /// When it is no Ingress: what is wrong with it, in words of the field.
-pub fn claims(
-    json: &[u8],
-    classes: &Classes,
-    services: &Services,
-    neighbours: &Neighbours,
-) -> Result<Option<Claims>, String> {
+pub fn claims(json: &[u8], classes: &Classes, ground: &IngressGround<'_>) -> Result<Option<Claims>, String> {
+    let IngressGround { services, neighbours, referenced } = *ground;
     let ingress: Ingress =
         serde_json::from_slice(json).map_err(|e| format!("it cannot be read as an Ingress: {e}"))?;
     let Ingress { metadata, spec } = ingress;
@@ -174,6 +171,7 @@ pub fn claims(
                 .any(|tls| tls.hosts.as_ref().is_some_and(|all| !all.is_empty())),
             default_port: default_service(&annotations)
                 .and_then(|service| services.first_port(namespace, service)),
+            referenced: Some(referenced),
         };
         let of_services = spec.foreign_of_services(&rules, |service| services.foreign(namespace, service));
         foreign = ForeignOptions::of(families.iter().copied(), &annotations, &of_services, about, settings);

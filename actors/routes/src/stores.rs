@@ -14,8 +14,10 @@ use crate::{
     gateway::GatewayModel,
     index::RouteIndex,
     ingress,
+    ingress_ground::IngressGround,
     memory::Clock,
     owners::Owners,
+    referenced::{self, ReferencedObjects, ReferencedStores, ReferencingIngress},
     reload_pace::ReloadsPerMinute,
     services::{self, Services},
     tcp::TcpModel,
@@ -64,6 +66,7 @@ struct Table {
     /// The store as the index knows it.
     source: Arc<Snapshot>,
     services: Services,
+    referenced: ReferencedObjects,
     ground: Ground,
     neighbours: Neighbours,
     index: RouteIndex,
@@ -161,6 +164,7 @@ impl Routes {
         self.read_holds(snapshots, clock);
         self.is_begun = true;
         let services = services::watched(config, snapshots);
+        let referenced = referenced::watched(&config.spec, snapshots);
         let secrets = SecretsAtTime::of(config, snapshots, self.date);
         let mut all = snapshots.clone();
         let known: Vec<Arc<str>> = class::ingress_stores(&config.spec).collect();
@@ -175,7 +179,7 @@ impl Routes {
                 table.index.set_clock(clock);
                 table.index.remember(&written);
             }
-            let mut table = table.updated(source, services.clone(), &ground, clock);
+            let mut table = table.updated(source, services.clone(), &referenced, &ground, clock);
             table.update_sets();
             let userlists = table.userlists.update(config, snapshots, &table.sets);
             all =
@@ -278,6 +282,7 @@ impl Table {
         Self {
             source: Arc::new(Snapshot::full()),
             services: Services::default(),
+            referenced: ReferencedObjects::default(),
             ground,
             neighbours: Neighbours::default(),
             index,
@@ -293,15 +298,19 @@ impl Table {
         mut self,
         source: &Arc<Snapshot>,
         services: Option<Arc<Snapshot>>,
+        referenced: &ReferencedStores,
         ground: &Ground,
         clock: Option<Clock>,
     ) -> Self {
         let services = self.services.update(services, &ground.classes.options);
+        let naming = self.referenced.update(referenced);
         if self.ground != *ground {
             self = self.on(ground, clock);
         }
         self.index.set_clock(clock);
-        if source.is_unchanged_since(&self.source) && services.is_empty() && !self.index.is_due() {
+        let is_unchanged =
+            source.is_unchanged_since(&self.source) && services.is_empty() && naming.is_empty();
+        if is_unchanged && !self.index.is_due() {
             return self;
         }
         let before = std::mem::replace(&mut self.source, source.clone());
@@ -313,17 +322,24 @@ impl Table {
                 self.neighbours.note(object, is_there, &ground.classes, &mut again);
             }
         }
-        let neighbours = &self.neighbours;
+        let around = IngressGround {
+            services: &self.services,
+            neighbours: &self.neighbours,
+            referenced: &self.referenced,
+        };
         let changes = source.differences_from(&before).filter_map(|d| match (d.after, d.before) {
-            (Some((object, _)), _) => Some(changed(object, ground, &self.services, neighbours)),
+            (Some((object, _)), _) => Some(changed(object, ground, &around)),
             (None, Some((object, _))) => Some((object.reference.clone(), None)),
             (None, None) => None,
         });
         let mut leading: BTreeSet<_> = self.index.leading_to(&services).into_iter().collect();
         leading
             .extend(again.iter().flat_map(|(namespace, host)| self.index.naming(namespace, host).cloned()));
-        let leading = leading.iter().filter_map(|object| source.get(&object.namespace, &object.name));
-        let leading = leading.map(|object| changed(object, ground, &self.services, neighbours));
+        let mut leading: BTreeSet<ReferencingIngress> =
+            leading.iter().map(|object| (object.namespace.clone(), object.name.clone())).collect();
+        leading.extend(naming);
+        let leading = leading.iter().filter_map(|(namespace, name)| source.get(namespace, name));
+        let leading = leading.map(|object| changed(object, ground, &around));
         self.index.update(leading.chain(changes));
         self
     }
@@ -342,7 +358,7 @@ impl Table {
 
     /// The same objects where other classes are ours, or hosts belong to others: all of them are read anew.
     fn on(self, ground: &Ground, clock: Option<Clock>) -> Self {
-        let Self { source, mut services, mut index, userlists, .. } = self;
+        let Self { source, mut services, referenced, mut index, userlists, .. } = self;
         services.read_again(&ground.classes.options);
         index.set_clock(clock);
         index.set_owners(ground.owners.clone());
@@ -350,19 +366,15 @@ impl Table {
         for object in source.iter() {
             neighbours.note(object, true, &ground.classes, &mut HashSet::new());
         }
-        index.update(source.iter().map(|object| changed(object, ground, &services, &neighbours)));
+        let around = IngressGround { services: &services, neighbours: &neighbours, referenced: &referenced };
+        index.update(source.iter().map(|object| changed(object, ground, &around)));
         let around = Self::around(index, ground.clone());
-        Self { source, services, userlists, neighbours, ..around }
+        Self { source, services, referenced, userlists, neighbours, ..around }
     }
 }
 
-fn changed(
-    object: &Object,
-    ground: &Ground,
-    services: &Services,
-    neighbours: &Neighbours,
-) -> (Arc<ObjectRef>, Option<Claims>) {
-    let claims = match ingress::claims(&object.json, &ground.classes, services, neighbours) {
+fn changed(object: &Object, ground: &Ground, around: &IngressGround<'_>) -> (Arc<ObjectRef>, Option<Claims>) {
+    let claims = match ingress::claims(&object.json, &ground.classes, around) {
         Ok(claims) => claims.map(|claims| claims.within(ground.most)),
         Err(why) => Some(unreadable(&object.reference, why)),
     };

@@ -32,7 +32,7 @@ impl Cluster {
             store.set_synced();
             store
         };
-        let stores = ["ingresses", "services", "secrets"].map(|name| (name.into(), empty()));
+        let stores = ["ingresses", "services", "secrets", "configmaps"].map(|name| (name.into(), empty()));
         let mut cluster =
             Self { routes: Routes::default(), stores: stores.into(), context: json!({}), hosts: json!([]) };
         cluster.service("shop", "web");
@@ -63,7 +63,7 @@ impl Cluster {
             "templatingSettings": {"extraContext": self.context},
             "watchedResources": {
                 "ingresses": watched("networking.k8s.io/v1", "ingresses"), "services": watched("v1", "services"),
-                "secrets": watched("v1", "secrets"),
+                "secrets": watched("v1", "secrets"), "configmaps": watched("v1", "configmaps"),
             },
         });
         let config = ActiveConfig::of("c", "n", serde_json::from_value(spec).unwrap());
@@ -222,6 +222,29 @@ fn annotations_of_other_controllers_are_one_finding_with_their_counterparts() {
     assert_eq!(found.kind, ForeignAnnotation);
     assert!(found.sentence.contains("here ssl-redirect"), "{}", found.sentence);
     assert_eq!(found.place.annotation.as_deref(), Some("nginx.ingress.kubernetes.io/ssl-redirect"));
+}
+
+#[test]
+fn an_ingress_is_read_again_when_what_it_names_comes_changes_and_goes() {
+    let mut cluster = Cluster::new();
+    let config = json!({"global-allowed-response-headers": "X-A"});
+    cluster.context = json!({"annotationFamilies": {"ingress-nginx": {"config": config}}});
+    let mut ingress = plain();
+    ingress["metadata"] = json!({"annotations": {"nginx.ingress.kubernetes.io/custom-headers": "headers"}});
+    cluster.put("ingresses", "shop", "a", ingress);
+    let is_closed =
+        |cluster: &mut Cluster| cluster.of("shop", "a").iter().any(|found| found.kind == ForeignUnreadable);
+    assert!(is_closed(&mut cluster));
+    cluster.put("configmaps", "edge", "headers", json!({"data": {"X-A": "1"}}));
+    assert!(is_closed(&mut cluster));
+    cluster.put("configmaps", "shop", "headers", json!({"data": {"X-A": "1"}}));
+    assert!(!is_closed(&mut cluster));
+    cluster.put("configmaps", "shop", "headers", json!({"data": {"X-B": "1"}}));
+    assert!(is_closed(&mut cluster));
+    cluster.put("configmaps", "shop", "headers", json!({"data": {"X-A": "2"}}));
+    assert!(!is_closed(&mut cluster));
+    cluster.remove("configmaps", "shop", "headers");
+    assert!(is_closed(&mut cluster));
 }
 
 #[test]

@@ -132,7 +132,7 @@ fn only_certificates_with_one_of_the_names_come_in() {
     });
 }
 
-const HEADERS: &str = "X-Client-DN: subject\nX-Client-Issuer: issuer\nX-Client-Digest: sha256\nX-Client-Cert: pem\nX-Client-Verify: verify";
+const HEADERS: &str = "X-Client-DN: subject\nX-Client-Issuer: issuer\nX-Client-Digest: sha256\nX-Client-Cert: pem\nX-Client-Verify: verify\nX-Client-Name: cn\nX-Client-Sha1: sha1\nX-Client-Der: der";
 
 /// What a client says of itself.
 const SPOOFED: &str = "X-Client-DN: CN=root\r\nX_Client_DN: CN=root\r\nx-client_dn: CN=root\r\nX.Client.DN: CN=root\r\n\
@@ -155,6 +155,13 @@ fn servers_are_told_of_a_certificate_and_never_by_the_client() {
         let digest = hex(&own.der);
         assert_eq!(told.sent("x-client-digest"), Some(&*digest));
         assert_eq!(decoded(told.sent("x-client-cert").unwrap()).trim_end(), pem.trim_end());
+        let name = told.sent("x-client-name").unwrap();
+        assert!(name.starts_with("anna \"") && name.ends_with(r#""\0D\0AX-Admin: yes"#), "{name}");
+        let sha1 = told.sent("x-client-sha1").unwrap();
+        let is_capital = |c: char| c.is_ascii_digit() || ('A'..='F').contains(&c);
+        assert!(sha1.len() == 40 && sha1.chars().all(is_capital), "{sha1}");
+        let der: String = pem.lines().filter(|line| !line.starts_with('-')).collect();
+        assert_eq!(told.sent("x-client-der"), Some(&*der));
         for scheme in SCHEMES {
             let none = site.ask(scheme, "GET", HOST, "/on", SPOOFED, "");
             assert_eq!((none.status, none.sent("x-client-verify")), (200, Some("NONE")), "{none:?}");
@@ -373,7 +380,7 @@ fn what_cannot_be_read_closes_the_route() {
         ("client-certificate", "perhaps"),
         ("client-certificate-names", "*"),
         ("client-certificate-names", "a|client-ca=optional"),
-        ("client-certificate-headers", "X-A: cn"),
+        ("client-certificate-headers", "X-A: dn"),
         ("client-certificate-headers", "X_A: subject"),
     ] {
         let options = both(&[("client-ca-secret", "clients"), (option, text)]);

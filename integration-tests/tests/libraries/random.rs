@@ -11,7 +11,9 @@ use haptic_routes::{
     families::Neighbours,
     index::RouteIndex,
     ingress,
+    ingress_ground::IngressGround,
     path::{self, Doubt},
+    referenced::ReferencedObjects,
     services::Services,
 };
 pub use integration_tests::dice::Dice;
@@ -98,8 +100,11 @@ fn model(ingresses: &[Value]) -> RouteIndex {
         let claims = ingress::claims(
             object.to_string().as_bytes(),
             &Classes::all(),
-            &Services::default(),
-            &Neighbours::default(),
+            &IngressGround {
+                services: &Services::default(),
+                neighbours: &Neighbours::default(),
+                referenced: &ReferencedObjects::default(),
+            },
         )
         .unwrap();
         (Arc::new(ObjectRef::new("ingresses", "shop", name)), claims)

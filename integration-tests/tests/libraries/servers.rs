@@ -192,11 +192,13 @@ fn servers_are_told_more_of_a_requests_way_where_that_is_set() {
         context["httpPublicPort"] = json!(8080);
     };
     on_each_haproxy_with(&manifests, more, |site| {
-        let strangers = "Forwarded: for=1.2.3.4\r\nX-Forwarded-Port: 1\r\nX_Forwarded_Scheme: x\r\n";
+        let strangers =
+            "Forwarded: for=1.2.3.4\r\nX-Forwarded-Port: 1\r\nX_Forwarded_Scheme: x\r\nX-Scheme: x\r\n";
         for (scheme, port, name) in [(Scheme::Http, "8080", "http"), (Scheme::Https, "443", "https")] {
             let on = site.ask(scheme, "GET", HOST, "/on", strangers, "");
             let told = ["x-forwarded-port", "x-forwarded-scheme", "x_forwarded_scheme"].map(|h| on.sent(h));
             assert_eq!(told, [Some(port), Some(name), None], "{on:?}");
+            assert_eq!(on.sent("x-scheme"), Some(name), "{on:?}");
             let forwarded = on.sent("forwarded").unwrap_or_default();
             assert_eq!(forwarded, format!("proto={name};host=\"{HOST}\";for=127.0.0.1"));
         }

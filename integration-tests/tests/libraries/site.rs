@@ -349,6 +349,7 @@ fn watches(name: &str, watched: &WatchedResource, object: &Value) -> bool {
     let plural = match kind.strip_suffix("cy") {
         Some(start) => format!("{start}cies"),
         None if kind.ends_with("ss") => format!("{kind}es"),
+        None if kind.ends_with('s') => kind.clone(),
         None => format!("{kind}s"),
     };
     let labelled = object.pointer("/metadata/labels/haproxy-haptic.org~1use").is_some();

@@ -14,7 +14,10 @@ pub use page::page;
 pub use text::{as_markdown, as_summary};
 pub use verdicts::{check, config_map_data};
 
-use haptic_model::{ActiveConfig, HAProxyTemplateConfigSpec, crd::WatchedResource};
+use haptic_model::{
+    ActiveConfig, HAProxyTemplateConfigSpec,
+    crd::{StoreKind, WatchedResource},
+};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -108,10 +111,13 @@ impl std::str::FromStr for ConfigMapName {
     }
 }
 
+/// What is read: what has annotations, and what they name.
+const READ: [&str; 5] = ["backends", "configmaps", "defaults", "ingresses", "services"];
+
 /// The store of the ConfigMap.
 pub(crate) const CONFIG_MAPS: &str = "configmaps";
 
-/// A configuration that reads Ingresses and Services as they are, and the ConfigMap that is named.
+/// A configuration that reads Ingresses and Services as they are, what their annotations name, and the ConfigMap that is named.
 ///
 /// # Errors
 /// When the built-in libraries cannot be read, which is a fault of the program.
@@ -127,14 +133,16 @@ pub fn configuration(family: Family, config_map: Option<&ConfigMapName>) -> Resu
     let mut config = Arc::unwrap_or_clone(candidate.as_if_active()?);
     let mut spec = HAProxyTemplateConfigSpec::clone(&config.spec);
     spec.watched_resources
-        .retain(|_, watched| ["ingresses", "services"].contains(&watched.resources.as_str()));
+        .retain(|name, watched| READ.contains(&watched.resources.as_str()) && !name.starts_with("labelled"));
+    // What is read once is read whole.
+    spec.watched_resources.values_mut().for_each(|watched| watched.store = StoreKind::Full);
     if let Some(ConfigMapName { namespace, name }) = config_map {
         let watched = json!({
             "apiVersion": "v1", "resources": "configmaps", "namespaces": [namespace],
             "fieldSelector": format!("metadata.name={name}"),
         });
         let watched: WatchedResource = serde_json::from_value(watched).map_err(|error| error.to_string())?;
-        spec.watched_resources.insert(CONFIG_MAPS.to_owned(), watched);
+        spec.watched_resources.entry(CONFIG_MAPS.to_owned()).or_insert(watched);
     }
     config.spec = Arc::new(spec);
     Ok(config)

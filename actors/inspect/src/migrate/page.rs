@@ -27,7 +27,7 @@ fn introduction(family: Family) -> PageIntroduction {
                 "There, passwords are asked for before a request is redirected to HTTPS; here after it.",
                 "Where a guard is wrong (a network in a list, `auth-type`, a Secret that is not there) theirs lets everybody in; here nobody gets in.",
                 "Redirects to HTTPS lead to port 8443, as there, unless `ssl-redirect-port` says another one, on the Ingress or in the ConfigMap: where clients come by another port, such as 443, say so.",
-                "Of its own custom resources `TCP` asks for ports that the setting `tcpPorts` lists, like a Service: the Service and the Secret must be of its namespace, and an entry with rules (`acl_list`, `tcp_request_rule_list`, `services`, …) is left out and found. `Backend`, `Defaults`, `Frontend` and `Global` have no counterpart: annotations, settings and snippets of the operator say the same.",
+                "Of its own custom resources `TCP` asks for ports that the setting `tcpPorts` lists, like a Service: the Service and the Secret must be of its namespace, and an entry with rules (`acl_list`, `tcp_request_rule_list`, `services`, …) is left out and found. A `Backend` that `cr-backend` names, in the namespace of the Ingress, and the times of `Defaults` that `cr-defaults` names count as far as there are options for their fields; the others are findings. `Frontend` and `Global` have no counterpart: settings and snippets of the operator say the same.",
             ],
         },
         Family::HaproxyIngress => PageIntroduction {
@@ -57,7 +57,7 @@ fn introduction(family: Family) -> PageIntroduction {
                 "A wrong value does what it does there: it is as if it was not there, all requests get 503, or nothing of the Ingress is served. Where a wrong value there lets everybody in (`auth-request-redirect`, `auth-always-set-cookie`, `auth-cache-duration`), here nobody gets in.",
                 "Redirects come before addresses, limits and passwords, as there.",
                 "Nothing of a snippet is ever printed. With `snippets: translate` headers, redirects, refusals, addresses, times and sizes in it are options; one with anything else counts for nothing, and lets nobody in where it may keep requests out.",
-                "Secrets need no label, and must be of the Ingress's own namespace. The ConfigMap that lists TCP services is named by `tcpServices`, and its ports by `tcpPorts` ([a TCP service](../libraries.md#a-tcp-service)); of the one that `udpServices` names each row is a finding.",
+                "Secrets, and ConfigMaps with headers, need no label, and must be of the Ingress's own namespace; an Ingress is read again when they change. The ConfigMap that lists TCP services is named by `tcpServices`, and its ports by `tcpPorts` ([a TCP service](../libraries.md#a-tcp-service)); of the one that `udpServices` names each row is a finding.",
             ],
         },
     }

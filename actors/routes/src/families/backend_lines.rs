@@ -10,9 +10,12 @@ use crate::options::quantity::milliseconds;
 /// Words of lines that keep requests out.
 const GUARDS: [&str; 6] = ["deny", "tarpit", "reject", "silent-drop", "auth", "lua."];
 
-/// What a snippet says, as options: of each the lines that were read.
+/// Statuses that redirects may have.
+const REDIRECTS: [&str; 5] = ["301", "302", "303", "307", "308"];
+
+/// What a snippet or a custom resource says, as options: of each the lines that were read.
 #[derive(Default)]
-struct LinesOfBackend {
+pub(super) struct LinesOfBackend {
     sent: Vec<String>,
     answered: Vec<String>,
     also_sent: Vec<String>,
@@ -30,12 +33,7 @@ pub(super) fn translate(keys: &[&'static str], said: &Said<'_>, out: &mut Transl
         let Some(text) = said.text(key) else { continue };
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
         let lines: Vec<&str> = lines.collect();
-        let guard = || {
-            let is_guard = |word: &str| {
-                GUARDS.iter().any(|guard| word == *guard || (guard.ends_with('.') && word.starts_with(guard)))
-            };
-            lines.iter().find(|line| line.split_whitespace().any(is_guard))
-        };
+        let guard = || lines.iter().find(|line| line.split_whitespace().any(is_guard));
         let mut read = LinesOfBackend::default();
         let unknown = match said.settings.snippets {
             true => lines.iter().find(|line| !read.takes(line)),
@@ -58,12 +56,27 @@ pub(super) fn translate(keys: &[&'static str], said: &Said<'_>, out: &mut Transl
     }
 }
 
+/// Whether a word keeps requests out.
+pub(super) fn is_guard(word: &str) -> bool {
+    GUARDS.iter().any(|guard| word == *guard || (guard.ends_with('.') && word.starts_with(guard)))
+}
+
+/// The word that HAProxy reads of a text, if it is one.
+pub(super) fn one_word(text: &str) -> Option<String> {
+    let [word] = <[String; 1]>::try_from(words(text)?).ok()?;
+    Some(word)
+}
+
 impl LinesOfBackend {
     /// Takes a line, if it is known.
     fn takes(&mut self, line: &str) -> bool {
         let Some(words) = words(line) else { return false };
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        match words[..] {
+        self.takes_words(&words.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// Takes the words of a line, if it is known.
+    pub(super) fn takes_words(&mut self, words: &[&str]) -> bool {
+        match *words {
             ["timeout", what @ ("connect" | "server" | "queue" | "tunnel"), time] => {
                 let option = match what {
                     "connect" => "timeout-connect",
@@ -93,6 +106,8 @@ impl LinesOfBackend {
                 self.rewrites.push(format!("^(/.*) {path}"));
                 !path.contains(char::is_whitespace) && !path.contains('%')
             }
+            ["http-request", "redirect", how, target] => self.redirects(how, target, "302"),
+            ["http-request", "redirect", how, target, "code", code] => self.redirects(how, target, code),
             ["http-request", "set-log-level", "silent"] => self.other("access-log", "false"),
             ["balance", ref how @ ..] => {
                 self.balance = Some(how.join(" "));
@@ -108,12 +123,36 @@ impl LinesOfBackend {
         }
     }
 
-    fn other(&mut self, option: &'static str, text: impl Into<String>) -> bool {
+    /// Path and query of the request stand behind a prefix; only behind a whole host they are its own.
+    fn redirects(&mut self, how: &str, target: &str, code: &str) -> bool {
+        let is_host = |rest: &str| !rest.is_empty() && !rest.contains(['/', '?', '#']);
+        let is_good = match how {
+            "location" => true,
+            "prefix" => target.split_once("://").is_some_and(|(_, rest)| is_host(rest)),
+            _ => false,
+        };
+        if how == "prefix" {
+            self.other("redirect-keep-path", "true");
+        }
+        self.other("redirect-to", target);
+        self.other("redirect-code", code);
+        is_good && REDIRECTS.contains(&code) && !target.contains(['%', '\n'])
+    }
+
+    /// An option by itself, where nothing said more of it.
+    pub(super) fn other_unless_said(&mut self, option: &'static str, text: &str) -> bool {
+        let is_said = self.others.iter().any(|(other, _)| *other == option);
+        is_said || self.other(option, text)
+    }
+
+    /// An option by itself.
+    pub(super) fn other(&mut self, option: &'static str, text: impl Into<String>) -> bool {
         self.others.push((option, text.into()));
         true
     }
 
-    fn set(self, key: &str, out: &mut Translation<'_>) {
+    /// Sets what was taken.
+    pub(super) fn set(self, key: &str, out: &mut Translation<'_>) {
         if let Some(text) = &self.balance {
             balance::set(text, key, out);
         }
@@ -196,6 +235,8 @@ mod tests {
             "balance url_param WOPISrc check_post",
             "hash-type consistent",
             "http-request set-log-level silent",
+            "http-request redirect location https://a.example/x code 301",
+            "http-request redirect prefix https://a.example",
             "compression algo gzip",
         ] {
             assert!(LinesOfBackend::default().takes(line), "{line}");
@@ -203,6 +244,10 @@ mod tests {
         for line in [
             "http-request deny if { src 10.0.0.0/8 }",
             "http-request set-header X-A 1 if { path /a }",
+            "http-request redirect scheme https",
+            "http-request redirect prefix https://a.example/x",
+            "http-request redirect location https://%[hdr(host)]/",
+            "http-request redirect location /x code 200",
             "http-request set-header X-A %[env(PATH)]",
             "server a 10.0.0.1:80",
             "stick-table type ip size 1m",

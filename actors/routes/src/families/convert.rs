@@ -33,6 +33,16 @@ const SPREAD: [&str; 10] = [
     "ssl-passthrough",
 ];
 
+/// Keys that name other objects. What these say changes with them, and is not known here.
+const NAMING: [&str; 6] = [
+    "add-headers",
+    "auth-proxy-set-headers",
+    "cr-backend",
+    "cr-defaults",
+    "custom-headers",
+    "proxy-set-headers",
+];
+
 /// An Ingress with annotations of a family.
 #[derive(Clone, Copy, Debug)]
 pub struct ForeignIngress<'i> {
@@ -79,7 +89,9 @@ pub fn convert(
     ingress: &ForeignIngress<'_>,
     settings: &Settings,
 ) -> ConvertedAnnotations {
-    let mut conversion = Conversion { family, ingress, settings, current: ingress.annotations.clone() };
+    let current = ingress.annotations.clone();
+    let elsewhere = said_elsewhere(family, ingress);
+    let mut conversion = Conversion { family, ingress, settings, elsewhere, current };
     let foreign = conversion.foreign(ingress.annotations, ingress.about);
     let wanted = conversion.effects(ingress.annotations);
     let (mut candidates, mut kept) = (Vec::new(), BTreeMap::new());
@@ -91,6 +103,10 @@ pub fn convert(
             None => _ = kept.insert(annotation.clone(), "its own controller does not know it".to_owned()),
             Some(KeyOutcome::Finding(instead)) => {
                 let sentence = found.map_or_else(|| instead.to_owned(), |found| found.sentence.clone());
+                kept.insert(annotation.clone(), sentence);
+            }
+            Some(_) if NAMING.contains(&name) => {
+                let sentence = "what it names says more, and changes by itself".to_owned();
                 kept.insert(annotation.clone(), sentence);
             }
             // What has no effect as it stands is not thrown away: somebody wrote it.
@@ -144,6 +160,8 @@ struct Conversion<'c> {
     family: &'c FamilySettings,
     ingress: &'c ForeignIngress<'c>,
     settings: &'c Settings,
+    /// Options that objects may set which are named.
+    elsewhere: BTreeSet<&'static str>,
     /// The annotations as far as they are converted.
     current: BTreeMap<String, String>,
 }
@@ -169,6 +187,10 @@ impl Conversion<'_> {
             let is_left = !said.contains(option) && left.ingress.written.values.get(option) == Some(value);
             if is_left || next.contains_key(&key) {
                 continue;
+            }
+            // An annotation of ours takes the place of all that is said of the option.
+            if self.elsewhere.contains(option) {
+                return;
             }
             let Some(text) = text_of(option, value, self.settings) else { return };
             next.insert(key, text);
@@ -239,6 +261,15 @@ impl Conversion<'_> {
         let options = std::iter::once(own).chain(of_paths).map(served).collect();
         ServedAnnotations { options, forms, spread, dropped, paths, canary, names, over_host, over_http }
     }
+}
+
+/// The options that objects may set which the Ingress, its Services or the family's ConfigMap name.
+fn said_elsewhere(family: &FamilySettings, ingress: &ForeignIngress<'_>) -> BTreeSet<&'static str> {
+    let services = ingress.services.iter().flat_map(|(_, texts)| texts.keys());
+    let annotations = ingress.annotations.keys().chain(services);
+    let said: BTreeSet<&str> = annotations.filter_map(|key| family.family.behind_prefix(key)).collect();
+    let is_said = |key: &&str| said.contains(*key) || family.config.values.contains_key(*key);
+    NAMING.iter().copied().filter(is_said).flat_map(|key| options_of(family, key)).collect()
 }
 
 /// The options that a key of the family may set.

@@ -37,7 +37,10 @@ pub use settings::FamilySettings;
 pub use translation::{Said, Translation};
 pub use values::{ForeignValue, ValueReader};
 
-use crate::options::{Settings, Written};
+use crate::{
+    options::{Settings, Written, value::OptionValue},
+    referenced::ReferencedObjects,
+};
 use haptic_model::{Finding, FindingKind};
 use neighbours::OptionValues;
 use std::{collections::BTreeMap, sync::Arc};
@@ -175,6 +178,8 @@ pub struct ForeignLevel {
     pub written: Written,
     /// Whether all requests get 503, whatever other levels say.
     pub closed: bool,
+    /// Who is kept out, whatever other levels say.
+    pub blocked: Option<OptionValue>,
     /// How paths are compared.
     pub forms: forms::ForeignForms,
 }
@@ -197,6 +202,7 @@ impl ForeignOptions {
             for family in families.clone() {
                 let translation = translate(family, annotations, service, about, settings);
                 level.closed |= translation.closed;
+                level.blocked = level.blocked.take().or(translation.blocked);
                 all.dropped |= translation.dropped;
                 all.paths = all.paths.take().or(translation.paths);
                 all.canary = all.canary.take().or(translation.canary);
@@ -285,7 +291,13 @@ pub fn translate<'t>(
     settings: &'t Settings,
 ) -> Translation<'t> {
     let mut translation = Translation::new(family.family, about, settings);
-    let said = Said::read(family, ingress, service, &mut translation);
+    let mut said = Said::read(family, ingress, service, &mut translation);
+    let has_backend = family.family == Family::HaproxyOrg
+        && about.referenced.is_some()
+        && haproxy_org::custom_resources::backend_of(&said, about.namespace).is_some();
+    if has_backend {
+        said.forget(haproxy_org::custom_resources::replaces);
+    }
     translation.drop_words(&said, ingress);
     translation.options_of(&said);
     for group in family.family.groups() {
@@ -307,4 +319,6 @@ pub struct About<'a> {
     pub names_tls_hosts: bool,
     /// The first port of the Service that its annotation `default-backend` names, if that is known.
     pub default_port: Option<u16>,
+    /// What annotations name; without it what is there is not looked at, and has no effect.
+    pub referenced: Option<&'a ReferencedObjects>,
 }

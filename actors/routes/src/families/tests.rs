@@ -54,6 +54,29 @@ fn values_are_read_as_their_controller_reads_them_and_wrong_ones_do_what_the_row
 }
 
 #[test]
+fn servers_of_haproxy_ingress_are_told_of_certificates_as_there() {
+    let settings = settings(json!({"haproxy-ingress": {}}));
+    let told = |more: &[(&str, &str)]| {
+        let of =
+            |(key, text): &(&str, &str)| (format!("haproxy-ingress.github.io/{key}"), (*text).to_owned());
+        let annotations = [("auth-tls-secret", "ca")].iter().chain(more).map(of).collect();
+        let foreign =
+            ForeignOptions::of(settings.families.iter(), &annotations, &[], About::default(), &settings);
+        foreign
+            .ingress
+            .written
+            .values
+            .get("client-certificate-headers")
+            .map(|value| value.to_json().to_string())
+    };
+    for fact in ["cn", "subject", "sha1"] {
+        assert!(told(&[]).unwrap().contains(&format!("\"{fact}\"")), "{:?}", told(&[]));
+    }
+    assert!(!told(&[]).unwrap().contains("\"der\""));
+    assert!(told(&[("auth-tls-cert-header", "true")]).unwrap().contains("\"der\""));
+}
+
+#[test]
 fn what_is_read_again_for_each_service_is_bounded_and_closed_beyond() {
     let settings = settings(json!({"haproxy-org": {}}));
     let networks: Vec<String> = (0..500).map(|n| format!("10.{}.{}.0/24", n / 250, n % 250)).collect();

@@ -7,6 +7,7 @@ use super::{
 };
 use crate::{
     options::{MOST_BYTES, Settings, network::Network, table::row, value::OptionValue},
+    referenced::ReferencedKind,
     sentences::shortened,
 };
 use haptic_model::{Finding, FindingKind, suggest::did_you_mean};
@@ -57,10 +58,12 @@ impl<'s> Said<'s> {
 
     /// What their ConfigMap says, where nothing nearer is said.
     fn take_config(&mut self, translation: &mut Translation<'_>) {
-        let config = &self.settings.config;
+        let (config, family) = (&self.settings.config, self.settings.family);
         for (name, value) in &config.values {
             if !self.names(name) {
                 self.values.insert(name, (value.clone(), KeyPlace::Config));
+            } else if let Some((nearer, _)) = self.values.get_mut(name).filter(|_| adds_up(family, name)) {
+                *nearer = joined(value, nearer);
             }
         }
         for (name, why) in &config.closed {
@@ -96,6 +99,7 @@ impl<'s> Said<'s> {
             _ => key.name,
         };
         if self.values.contains_key(name) || self.wrong.contains(name) {
+            self.add_up(key, place, text);
             return;
         }
         if name != key.name {
@@ -129,6 +133,25 @@ impl<'s> Said<'s> {
                 translation.wrong(key, text, expected);
             }
         }
+    }
+
+    /// What is said at a farther place counts besides, where the family has it so.
+    fn add_up(&mut self, key: &'static FamilyKey, place: KeyPlace, text: &str) {
+        if !adds_up(self.settings.family, key.name) || text.len() > MOST_BYTES {
+            return;
+        }
+        let known = self.values.get_mut(key.name).filter(|(_, nearer)| *nearer != place);
+        if let Some((nearer, of)) = known
+            && let Some(farther) = (key.value.read)(text)
+        {
+            (*nearer, *of) = (joined(nearer, &farther), place);
+        }
+    }
+
+    /// Some keys are as if nobody had given them.
+    pub(super) fn forget(&mut self, is_forgotten: fn(&FamilyKey) -> bool) {
+        let family = self.settings.family;
+        self.values.retain(|name, _| !family.key(name).is_some_and(is_forgotten));
     }
 
     /// Whether a key is given with a value that can be read.
@@ -202,6 +225,17 @@ fn family_falls_back(family: Family) -> bool {
     family != Family::HaproxyOrg
 }
 
+/// Whether all places of a key count together: lines of the ConfigMap stand before those of the Service, and these before those of the Ingress
+/// (`pkg/annotations/cfgSnippetHandler.go` of haproxytech).
+fn adds_up(family: Family, name: &str) -> bool {
+    family == Family::HaproxyOrg && name == "backend-config-snippet"
+}
+
+/// Lines behind lines.
+fn joined(first: &ForeignValue, second: &ForeignValue) -> ForeignValue {
+    ForeignValue::Text(format!("{}\n{}", first.text(), second.text()))
+}
+
 fn is_alias(family: Family, name: &str) -> bool {
     family.key(name).is_some_and(|key| matches!(key.to, KeyTarget::Alias(_)))
 }
@@ -234,6 +268,8 @@ pub struct Translation<'t> {
     pub forms: super::forms::ForeignForms,
     /// Who is kept out of all routes of the hosts that have no lists of their own.
     pub over_host: BTreeMap<&'static str, OptionValue>,
+    /// Who is kept out whatever counts before what the Ingress says of the family.
+    pub blocked: Option<OptionValue>,
     /// What is said of them.
     pub findings: Vec<Finding>,
     unknown: usize,
@@ -259,6 +295,7 @@ impl<'t> Translation<'t> {
             over_http: Vec::new(),
             forms,
             over_host: BTreeMap::new(),
+            blocked: None,
             findings,
             unknown: 0,
             written: BTreeMap::new(),
@@ -333,6 +370,11 @@ impl<'t> Translation<'t> {
         self.over_host.insert(option, value);
     }
 
+    /// Keeps clients out whatever annotations of ours say; a list that cannot be read is closed by [`Self::set`].
+    pub fn block(&mut self, networks: &str) {
+        self.blocked = row("deny-from").and_then(|row| row.kind.read(networks, self.settings).ok());
+    }
+
     /// Whether an option can have this value.
     #[must_use]
     pub fn is_value(&self, option: &str, text: &str) -> bool {
@@ -343,6 +385,23 @@ impl<'t> Translation<'t> {
     #[must_use]
     pub fn may_pass_tls(&self) -> bool {
         self.settings.passthrough
+    }
+
+    /// The object of that name; `None` where what is named is not looked at.
+    ///
+    /// # Errors
+    /// Why it cannot be read, in words behind its name.
+    #[must_use]
+    pub fn referenced(
+        &self,
+        kind: ReferencedKind,
+        namespace: &str,
+        name: &str,
+    ) -> Option<Result<serde_json::Value, String>> {
+        let About { namespace: of, name: ingress, referenced, .. } = self.about;
+        let read = referenced?.read(kind, (namespace, name), (of, ingress));
+        let (called, named) = (kind.name(), shortened(&format!("{namespace}/{name}")));
+        Some(read.map_err(|why| format!("names {called} {named}, {why}")))
     }
 
     /// Sets an option.
@@ -360,6 +419,12 @@ impl<'t> Translation<'t> {
     pub fn closed_by_config(&mut self, key: &str, why: &str) {
         self.closed = true;
         let sentence = format!("{key} of the controller's ConfigMap {why}: all requests get 503");
+        self.findings.push(Finding::new(FindingKind::ForeignUnreadable, sentence));
+    }
+
+    /// Something of a key of the ConfigMap is as if it was not there: what is wrong with it.
+    pub fn ignored_by_config(&mut self, key: &str, why: &str) {
+        let sentence = format!("{key} of the controller's ConfigMap {why}: it is ignored");
         self.findings.push(Finding::new(FindingKind::ForeignUnreadable, sentence));
     }
 

@@ -8,7 +8,7 @@ use super::{
 };
 
 /// What a header may tell of a certificate.
-const FACTS: [&str; 5] = ["subject", "issuer", "sha256", "pem", "verify"];
+const FACTS: [&str; 8] = ["subject", "cn", "issuer", "sha1", "sha256", "pem", "der", "verify"];
 /// The longest list of names.
 const LONGEST_NAMES: usize = 1000;
 
@@ -49,8 +49,8 @@ pub const HEADERS: Row = Row {
     kind: Kind::CertificateHeaders,
     example: "X-Client-DN: subject",
     reload: Reload::FirstUse,
-    about: "Lines of `NAME: FACT`: headers that tell servers `subject` or `issuer` (as in RFC 2253), `sha256` (of the certificate, in hexadecimal), `pem` \
-        (the certificate, URL-encoded) or `verify` (`SUCCESS`, or `NONE` of clients without one, of whom nothing else is told). What clients send under \
+    about: "Lines of `NAME: FACT`: headers that tell servers `subject` or `issuer` (as in RFC 2253), `cn` (the last common name of the subject), \
+        `sha256` (of the certificate, in hexadecimal), `sha1` (the same in capitals), `pem` (the certificate, URL-encoded), `der` (the certificate in base64) or `verify` (`SUCCESS`, or `NONE` of clients without one, of whom nothing else is told). What clients send under \
         these names, in any spelling, is removed. A request that has no room for them gets 503.",
     ..WITH_CA
 };
@@ -138,7 +138,7 @@ mod tests {
         };
         assert_eq!(read("X-DN: subject\nX-Cert: pem\n").as_deref(), Ok("x-dn=subject;x-cert=pem"));
         for text in
-            ["", "X-DN", "X-DN: cn", "X_DN: subject", "Host: subject", "X-Haptic-A: pem", "A: pem\na: verify"]
+            ["", "X-DN", "X-DN: dn", "X_DN: subject", "Host: subject", "X-Haptic-A: pem", "A: pem\na: verify"]
         {
             assert!(read(text).is_err(), "{text:?}");
         }

@@ -91,6 +91,15 @@ impl Annotations {
         if foreign.closed {
             options.values.insert("closed", OptionValue::Switch(true));
         }
+        if let Some(OptionValue::Networks(blocked)) = &foreign.blocked {
+            let known = match options.values.get("deny-from") {
+                Some(OptionValue::Networks(known)) => known.to_vec(),
+                _ => Vec::new(),
+            };
+            let more: Vec<_> = blocked.iter().filter(|one| !known.contains(one)).cloned().collect();
+            let all = known.into_iter().chain(more).collect();
+            options.values.insert("deny-from", OptionValue::Networks(all));
+        }
         if let Some((path, _)) = path.zip(of_path) {
             options
                 .refused

@@ -270,7 +270,7 @@ impl Kind {
                 settings.headers
             ),
             Self::CertificateHeaders => format!(
-                "lines of NAME: FACT, no more than {} of up to 1000 bytes, with subject, issuer, sha256, pem or verify, without those that HAProxy itself sets",
+                "lines of NAME: FACT, no more than {} of up to 1000 bytes, with subject, cn, issuer, sha1, sha256, pem, der or verify, without those that HAProxy itself sets",
                 settings.headers
             ),
             Self::CertificateNames => client::EXPECTED_NAMES.to_owned(),

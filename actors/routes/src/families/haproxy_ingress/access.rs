@@ -80,6 +80,9 @@ pub(super) fn passwords(said: &Said<'_>, out: &mut Translation<'_>) {
     out.set("auth-realm", realm.unwrap_or("localhost"), "auth-realm");
 }
 
+/// What servers are told of a certificate in any case.
+const TOLD: &str = "X-SSL-Client-CN: cn\nX-SSL-Client-DN: subject\nX-SSL-Client-SHA1: sha1";
+
 /// Certificates of clients.
 pub(super) fn certificates(said: &Said<'_>, out: &mut Translation<'_>) {
     let Some(secret) = said.text("auth-tls-secret") else { return };
@@ -108,10 +111,8 @@ pub(super) fn certificates(said: &Said<'_>, out: &mut Translation<'_>) {
     out.set("client-ca-secret", name, "auth-tls-secret");
     out.set("client-certificate", how, "auth-tls-verify-client");
     out.set("client-certificate-status", "495", "auth-tls-secret");
-    out.differs(
-        "auth-tls-secret",
-        "tells servers nothing of certificates, no X-SSL-Client-CN, -DN or -SHA1: haproxy-haptic.org/client-certificate-headers does",
-    );
+    let whole = if said.is_on("auth-tls-cert-header") { "\nX-SSL-Client-Cert: der" } else { "" };
+    out.set("client-certificate-headers", &format!("{TOLD}{whole}"), "auth-tls-secret");
     if let Some(page) = said.text("auth-tls-error-page") {
         out.set("client-certificate-error-page", page, "auth-tls-error-page");
     }

@@ -86,7 +86,11 @@ pub const TABLE: &[FamilyKey] = &[
         to: KeyTarget::Group(&["auth-signin"]),
         ..differs("auth-signin", SERVERS, "of expressions those of host, path and URL")
     },
-    FamilyKey { value: GO_SWITCH, ..finding("auth-tls-cert-header", SERVERS, "client-certificate-headers") },
+    FamilyKey {
+        value: GO_SWITCH,
+        to: KeyTarget::Group(&["client-certificate-headers"]),
+        ..served("auth-tls-cert-header", SERVERS)
+    },
     finding("auth-tls-default-secret", CONFIG, "client-ca-secret of each Ingress"),
     FamilyKey {
         to: KeyTarget::Group(&["client-certificate-error-page"]),
@@ -94,8 +98,12 @@ pub const TABLE: &[FamilyKey] = &[
     },
     FamilyKey {
         wrong: WrongValue::Deny,
-        to: KeyTarget::Group(&["client-ca-secret"]),
-        ..differs("auth-tls-secret", HOST, "asked of all routes of its namespace on the host")
+        to: KeyTarget::Group(&["client-ca-secret", "client-certificate-headers"]),
+        ..differs(
+            "auth-tls-secret",
+            HOST,
+            "asked of all routes of its namespace on the host; X-SSL-Client-CN, -DN and -SHA1 stand without quotation marks, the DN is as in RFC 2253, and without a certificate none of them is sent",
+        )
     },
     FamilyKey { value: GO_SWITCH, ..differs("auth-tls-strict", HOST, "always true") },
     FamilyKey {

@@ -3,6 +3,7 @@
 //! Of its values only what is wrong for HAProxy itself is refused there, and a route is open where a guard is wrong; here it is closed.
 
 mod access;
+pub(super) mod custom_resources;
 mod headers;
 mod paths;
 mod servers;
@@ -31,6 +32,7 @@ pub(super) const GROUPS: &[fn(&Said<'_>, &mut Translation<'_>)] = &[
     paths::rewrites,
     paths::forms,
     servers::queue,
+    custom_resources::defaults,
     servers::balance,
     servers::checks,
     servers::protocol,
@@ -42,5 +44,6 @@ pub(super) const GROUPS: &[fn(&Said<'_>, &mut Translation<'_>)] = &[
             tls::alpn(list, "tls-alpn", out);
         }
     },
+    custom_resources::backend,
     |said, out| backend_lines::translate(&["backend-config-snippet"], said, out),
 ];

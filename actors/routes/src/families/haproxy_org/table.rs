@@ -16,6 +16,46 @@ const CONFIG: &[KeyPlace] = &[Config];
 /// What becomes of lines for a backend.
 const SNIPPET: &str = "without `snippets: translate` nothing of it counts, and with it headers, paths, times, balance and compression: no line of `haproxy.cfg` is printed for anybody; one that may keep requests out, and is not known, lets nobody in";
 
+/// Options that a `Backend` may set, and those of annotations that it takes the place of.
+const BACKEND: &[&str] = &[
+    "add-request-headers",
+    "add-response-headers",
+    "affinity",
+    "affinity-cookie-name",
+    "affinity-cookie-same-site",
+    "affinity-cookie-secure",
+    "balance",
+    "balance-hash",
+    "compression",
+    "compression-types",
+    "health-check",
+    "health-check-interval",
+    "health-check-method",
+    "health-check-path",
+    "health-check-timeout",
+    "max-connections",
+    "protocol",
+    "proxy-protocol",
+    "redirect-code",
+    "redirect-keep-path",
+    "redirect-to",
+    "remove-request-headers",
+    "remove-response-headers",
+    "request-headers",
+    "response-headers",
+    "retries",
+    "rewrite-rules",
+    "server-ca-entry",
+    "server-ca-secret",
+    "server-certificate-secret",
+    "server-tls-name",
+    "slow-start",
+    "timeout-connect",
+    "timeout-queue",
+    "timeout-server",
+    "timeout-tunnel",
+];
+
 /// All keys, in the order of their names.
 pub const TABLE: &[FamilyKey] = &[
     FamilyKey {
@@ -109,12 +149,30 @@ pub const TABLE: &[FamilyKey] = &[
     },
     FamilyKey { value: TIME, to: KeyTarget::Group(&["cors-max-age"]), ..served("cors-max-age", INGRESS) },
     FamilyKey { to: KeyTarget::Group(&["cors-preflight"]), ..served("cors-respond-to-options", INGRESS) },
-    finding("cr-backend", SERVERS, "options of the route, or a snippet of the operator's"),
-    finding("cr-defaults", CONFIG, "settings of the libraries"),
+    FamilyKey {
+        to: KeyTarget::Group(BACKEND),
+        ..differs(
+            "cr-backend",
+            SERVERS,
+            "of the Ingress's own namespace, or as the ConfigMap names it: balance, times, checks, cookie, compression, and rules for headers, paths and redirects without conditions; where another one may keep requests out, or the Backend is not there, nobody gets in",
+        )
+    },
+    FamilyKey {
+        to: KeyTarget::Group(&["timeout-connect", "timeout-queue", "timeout-server", "timeout-tunnel"]),
+        ..differs(
+            "cr-defaults",
+            CONFIG,
+            "of its fields the times for servers; the others are settings of the libraries",
+        )
+    },
     finding("cr-frontend-http", CONFIG, "snippets `frontend-*`"),
     finding("cr-frontend-https", CONFIG, "snippets `frontend-*`"),
     finding("cr-frontend-stats", CONFIG, "snippet `health`"),
-    finding("cr-global", CONFIG, "settings of the libraries, snippets `global-*`"),
+    finding(
+        "cr-global",
+        CONFIG,
+        "`maxConnections` for its `maxconn`, `accessLog` for its log targets, snippets `global-*` for the rest",
+    ),
     finding("default-backend-service", CONFIG, "an Ingress without rules"),
     FamilyKey {
         wrong: WrongValue::Deny,

@@ -56,6 +56,7 @@ pub fn blocked(said: &Said<'_>, to: &mut Translation<'_>) {
     let Some(blocked) = said.text("block-cidrs") else { return };
     let own = said.text("denylist-source-range").map(|own| format!("{own},")).unwrap_or_default();
     to.set("deny-from", &format!("{own}{blocked}"), "block-cidrs");
+    to.block(blocked);
 }
 
 /// The status of refusals that the ConfigMap says, as far as HAProxy can have it; 503 without it.

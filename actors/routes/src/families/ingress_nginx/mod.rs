@@ -5,6 +5,7 @@ mod balancing;
 mod browsers;
 mod canary;
 mod client_certificates;
+mod config_maps;
 mod passwords;
 mod redirects;
 mod servers;
@@ -42,6 +43,7 @@ pub(super) const GROUPS: &[fn(&Said<'_>, &mut Translation<'_>)] = &[
     access::limits,
     client_certificates::client_certificates,
     tls::tls,
+    config_maps::headers,
     snippets::snippets,
     servers::hidden,
     canary::canary,

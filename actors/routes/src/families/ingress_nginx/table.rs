@@ -28,8 +28,7 @@ const LOCATIONS_OF_SERVERS: &str = "Location headers of servers pass as they are
 const TRUSTED: &str = "the setting trustedProxies says whose X-Forwarded-* headers count";
 const TLS_OF_ALL: &str = "the TLS of HAProxy is the operator's: snippets `global-*`";
 const BROTLI: &str = "HAProxy compresses with gzip only";
-const CONFIG_MAP: &str =
-    "ConfigMaps that annotations name are not read; response-headers and request-headers say the same";
+const HEADERS: &str = "an entry that is no header which can be set, or has other variables than those of client, host, path, query, method, scheme, TLS and request id, is left out";
 
 const fn key(name: &'static str) -> FamilyKey {
     FamilyKey::named(name)
@@ -43,7 +42,7 @@ const fn alias(name: &'static str, of: &'static str) -> FamilyKey {
 pub const TABLE: &[FamilyKey] = &[
     key("access-log-params").at(ONLY_CONFIG).cannot(LOGS),
     key("access-log-path").at(ONLY_CONFIG).cannot(LOGS),
-    key("add-headers").at(ONLY_CONFIG).cannot(CONFIG_MAP),
+    key("add-headers").at(ONLY_CONFIG).may_set(&["response-headers"]).differs(HEADERS),
     key("affinity").reads(COOKIE).sets("affinity"),
     key("affinity-canary-behavior").may_set(&["canary-sticky"]),
     key("affinity-mode").differs("a client stays with its server as long as that is there (persistent); new servers get new clients"),
@@ -62,7 +61,7 @@ pub const TABLE: &[FamilyKey] = &[
     key("auth-keepalive-share-vars").reads(GO_SWITCH),
     key("auth-keepalive-timeout").reads(INTEGER),
     key("auth-method").may_set(&["auth-method"]).wrong(Deny).differs("PATCH, CONNECT, OPTIONS and TRACE are refused: all requests get 503"),
-    key("auth-proxy-set-headers").cannot(CONFIG_MAP).wrong(Deny),
+    key("auth-proxy-set-headers").wrong(Deny).cannot("who is asked gets the headers of the request and no others; a ConfigMap that is not there closes the route"),
     key("auth-realm").reads(REALM).may_set(&["auth-realm"]).wrong(Drop),
     key("auth-request-redirect").reads(URL).wrong(Deny).cannot("who is asked gets X-Original-URL"),
     key("auth-response-headers").reads(NAMES).sets("auth-response-headers").wrong(Deny),
@@ -108,7 +107,7 @@ pub const TABLE: &[FamilyKey] = &[
     key("cors-allow-origin").may_set(&["cors-allow-origin"]).differs("answers also say Vary: Origin; `null` is no origin"),
     key("cors-expose-headers").may_set(&["cors-expose-headers"]),
     key("cors-max-age").reads(INTEGER).may_set(&["cors-max-age"]),
-    key("custom-headers").wrong(Deny).cannot(CONFIG_MAP),
+    key("custom-headers").may_set(&["response-headers"]).wrong(Deny).differs("a name with _, an empty value and one with `${`: all requests get 503"),
     key("custom-http-errors").reads(STATUSES).at(BOTH).may_set(&["error-service", "error-service-statuses"]).wrong(Drop).differs(INTERCEPTED),
     key("debug-connections").at(ONLY_CONFIG),
     key("default-backend").reads(BASIC).may_set(&["default-service", "error-service"]).wrong(Drop).differs("while the Service has no ready server its requests go there without X-Code and the like"),
@@ -146,7 +145,7 @@ pub const TABLE: &[FamilyKey] = &[
     key("from-to-www-redirect").reads(GO_SWITCH).may_set(&["redirect-www", "redirect-port"]).wrong(Drop),
     key("generate-request-id").reads(GO_SWITCH).at(ONLY_CONFIG).differs("each request has a number, in the header that requestIdHeader names"),
     key("geoip2-autoreload-in-minutes").at(ONLY_CONFIG).cannot("there is no database of places"),
-    key("global-allowed-response-headers").reads(NAMES).at(ONLY_CONFIG).cannot(CONFIG_MAP),
+    key("global-allowed-response-headers").reads(NAMES).at(ONLY_CONFIG).may_set(&["response-headers"]),
     key("global-auth-always-set-cookie").reads(GO_SWITCH).at(ONLY_CONFIG).differs("cookies of the answer reach clients in any case"),
     key("global-auth-cache-duration").at(ONLY_CONFIG).differs("every request is asked for"),
     key("global-auth-cache-key").at(ONLY_CONFIG).differs("every request is asked for"),
@@ -249,7 +248,7 @@ pub const TABLE: &[FamilyKey] = &[
     key("proxy-redirect-to").reads(TEXT_OR_OFF).at(BOTH).cannot(LOCATIONS_OF_SERVERS),
     key("proxy-request-buffering").reads(ON_OFF).at(BOTH).differs("bodies pass as they come"),
     key("proxy-send-timeout").reads(SECONDS).at(BOTH).may_set(&["timeout-server", "timeout-tunnel"]).differs("the larger of it and proxy-read-timeout counts for both directions"),
-    key("proxy-set-headers").at(ONLY_CONFIG).cannot(CONFIG_MAP),
+    key("proxy-set-headers").at(ONLY_CONFIG).may_set(&["request-headers", "remove-request-headers"]).differs(HEADERS),
     key("proxy-ssl-ciphers").cannot("ciphers towards servers are HAProxy's"),
     key("proxy-ssl-location-only").reads(GO_SWITCH).at(ONLY_CONFIG).differs("proxy-ssl-* counts for its own Ingress in any case"),
     key("proxy-ssl-name").reads(EXPRESSION).may_set(&["server-tls-name"]),
