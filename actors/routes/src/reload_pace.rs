@@ -157,7 +157,7 @@ impl ReloadPace {
     /// When a change of the object may be in force.
     fn turn(&self, object: &Arc<ObjectRef>, now: Instant, limits: ReloadsPerMinute) -> Instant {
         let after = |full: Option<&Instant>, a_minute: u32| {
-            let at_once = (MINUTE / a_minute) * (MINUTES_AT_ONCE * a_minute - 1);
+            let at_once = (MINUTE * MINUTES_AT_ONCE).saturating_sub(MINUTE / a_minute);
             full.and_then(|full| full.checked_sub(at_once)).unwrap_or(now)
         };
         let of_object = after(self.objects.get(object), limits.object);
