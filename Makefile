@@ -86,10 +86,10 @@ cluster: build ## stories under traffic in a real Kubernetes node of their own; 
 	@$(cargo) build --workspace --test cluster
 	MINUTES=$(MINUTES) SEED=$(SEED) HAPTIC_CLUSTER_ROUTES=$(ROUTES) HAPTIC_CLUSTER_FROM=$(and $(FROM),$(CURDIR)/$(earlier)) HAPTIC_BIN=$(abspath $(release)/haptic) $(with) node cluster definitions helm helm-4 image kubectl -- $(cargo) test -q --workspace --test cluster -- $(ONLY)
 
-conformance: quick ## the Gateway API's conformance suite on such a node; needs root; ONLY=HTTPRouteWeight runs one test, CHANNELS=standard those of one channel, KEEP=1 leaves the node
+conformance: quick ## the Gateway API's conformance suite on such a node; needs root; ONLY=HTTPRouteWeight runs one test, CHANNELS=standard those of one channel, RUNS=2 all twice, with the same results, KEEP=1 leaves the node
 	@failed=
 	for channel in $(or $(CHANNELS),standard experimental); do
-	  $(with) node conformance cluster helm image kubectl -- integration-tests/conformance/run target/conformance $(quick)/haptic $$channel $(ONLY) || failed=1
+	  RUNS=$(or $(RUNS),1) $(with) node conformance cluster helm image kubectl -- integration-tests/conformance/run target/conformance $(quick)/haptic $$channel $(ONLY) || failed=1
 	done
 	[ -z "$$failed" ]
 
