@@ -174,8 +174,7 @@ impl GatewayInputs {
 }
 
 /// Said of all classes: who would know more had to have a right to definitions.
-const UNREAD_VERSION: &str =
-    "kinds of gateway.networking.k8s.io/v1 are served; which version their definitions are of is not looked at";
+const UNREAD_VERSION: &str = "kinds of gateway.networking.k8s.io/v1 are served; which version their definitions are of is not looked at";
 
 fn classes(settings: &GatewaySettings, sources: &Sources<'_>) -> BTreeMap<Arc<str>, Arc<ClassVerdict>> {
     let ours = sources.classes.iter().filter(|(_, class)| class.spec.controller_name == settings.controller);
