@@ -31,7 +31,7 @@ struct Replica {
     pods: Publisher<BTreeMap<HaproxyPod, PodState>>,
     quarantine: Publisher<Quarantine>,
     _ready: Publisher<Vec<ReadyPod>>,
-    _leadership: Publisher<Leadership>,
+    leadership: Publisher<Leadership>,
     reporting: Topic<GatewayReporting>,
 }
 
@@ -67,11 +67,11 @@ impl Replica {
         let (quarantine, held) = topic(Quarantine::default());
         let ready = ready.iter().map(|name| ReadyPod { pod: pod(name), node: Some("node-1".into()) });
         let (ready, readiness) = topic(ready.collect::<Vec<_>>());
-        let (publisher, leadership) = topic(Leadership { leads: true, ..Leadership::default() });
+        let (leadership, leading) = topic(Leadership { leads: true, ..Leadership::default() });
         let (failures, reporting) = topic(GatewayReporting::default());
         let options = GatewayStatusOptions {
             client: server.client(),
-            leadership: leadership.clone(),
+            leadership: leading.clone(),
             reporting: Arc::new(failures),
         };
         let actor = Spec::named("gateway-status")
@@ -81,7 +81,7 @@ impl Replica {
             .subscribes(&readiness)
             .subscribes(&states)
             .subscribes(&held)
-            .subscribes(&leadership)
+            .subscribes(&leading)
             .start(&Arbiter::current(), &Supervision::new(Health::new()), move |own| {
                 GatewayStatusActor::new(own, options.clone())
             });
@@ -94,7 +94,7 @@ impl Replica {
             pods,
             quarantine,
             _ready: ready,
-            _leadership: publisher,
+            leadership,
             reporting,
         }
     }
@@ -327,6 +327,36 @@ async fn ten_thousand_routes_are_ten_thousand_writes_and_the_next_leader_writes_
     second.validates(1, verdicts(&[], &names));
     second.settles().await;
     second.run(&[("one", 1)]);
+    second.settles().await;
+    assert_eq!(server.writes(), 10_000);
+}
+
+#[actix::test]
+async fn a_leader_that_ends_amid_its_writes_leaves_the_rest_to_the_next() {
+    pause();
+    let names: Vec<String> = (0..10_000).map(|number| format!("r{number:05}")).collect();
+    let server = Server::with(names.iter().map(|name| route(name)));
+    let first = Replica::start(&server, &json!({"serviceMode": "none"}), &["one"]);
+    first.validates(1, verdicts(&[], &names));
+    first.run(&[("one", 1)]);
+    let began = Instant::now();
+    while server.writes() < 5_000 {
+        assert!(began.elapsed() < Duration::from_secs(600), "{} writes", server.writes());
+        sleep(Duration::from_millis(10)).await;
+    }
+    first.leadership.publish(Leadership::default());
+    // What was under way when it ended is answered.
+    sleep(Duration::from_secs(1)).await;
+    let before = server.writes();
+    assert!((5_000..10_000).contains(&before), "{before} writes by the first");
+    let second = Replica::start(&server, &json!({"serviceMode": "none"}), &["one"]);
+    second.validates(1, verdicts(&[], &names));
+    second.run(&[("one", 1)]);
+    let is_done = |name: &String| status_of(&ours(&server, name)["conditions"], PROGRAMMED) == "True";
+    while !names.iter().rev().all(is_done) {
+        assert!(began.elapsed() < Duration::from_secs(600), "{} writes", server.writes());
+        sleep(Duration::from_millis(100)).await;
+    }
     second.settles().await;
     assert_eq!(server.writes(), 10_000);
 }
