@@ -9,7 +9,7 @@ use haptic_model::{
     gateway::{GatewayVerdicts, NamespacedName, ParentVerdict, RouteVerdict, StatusCondition},
 };
 use serde_json::Value;
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 const PARTIALLY_INVALID: &str = "PartiallyInvalid";
 const REASON: &str = "UnsupportedValue";
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
     use haptic_model::{Diagnostic, Generation, ObjectRef, gateway::RouteKind};
     use serde_json::json;
-    use std::time::Instant;
+    use std::{sync::Arc, time::Instant};
 
     const ROUTE: GatewayKind = GatewayKind::Route(RouteKind::Http);
 
