@@ -81,15 +81,15 @@ upgrade: ## controllers and agents of this tree beside those of FROM=REV, and af
 	HAPTIC_TEST_OLD=$(CURDIR)/$(earlier)/target/debug/haptic $(with) haproxy cluster -- $(cargo) test --workspace --test journeys -- upgrade
 
 # Root: namespaces, mounts, control groups. Twenty minutes of building the first time. So it is no part of `make test`.
-cluster: build ## stories under traffic in a real Kubernetes node of their own; needs root; ONLY=words runs those whose names contain one; ONLY=longevity MINUTES=60; ONLY=image compiles it in the Dockerfile, with buildah; FROM=REV upgrades from that commit, too
+cluster: build ## stories under traffic in a real Kubernetes node of their own; needs root; ONLY=words runs those whose names contain one; ROUTES=gateway has HTTPRoutes instead of Ingresses; ONLY=longevity MINUTES=60; ONLY=image compiles it in the Dockerfile, with buildah; FROM=REV upgrades from that commit, too
 	$(if $(FROM),$(build_earlier))
 	@$(cargo) build --workspace --test cluster
-	MINUTES=$(MINUTES) SEED=$(SEED) HAPTIC_CLUSTER_FROM=$(and $(FROM),$(CURDIR)/$(earlier)) HAPTIC_BIN=$(abspath $(release)/haptic) $(with) node cluster helm helm-4 image kubectl -- $(cargo) test -q --workspace --test cluster -- $(ONLY)
+	MINUTES=$(MINUTES) SEED=$(SEED) HAPTIC_CLUSTER_ROUTES=$(ROUTES) HAPTIC_CLUSTER_FROM=$(and $(FROM),$(CURDIR)/$(earlier)) HAPTIC_BIN=$(abspath $(release)/haptic) $(with) node cluster definitions helm helm-4 image kubectl -- $(cargo) test -q --workspace --test cluster -- $(ONLY)
 
-conformance: quick ## the Gateway API's conformance suite on such a node; needs root; ONLY=HTTPRouteWeight runs one test, CHANNELS=standard those of one channel, KEEP=1 leaves the node
+conformance: quick ## the Gateway API's conformance suite on such a node; needs root; ONLY=HTTPRouteWeight runs one test, CHANNELS=standard those of one channel, RUNS=2 all twice, with the same results, KEEP=1 leaves the node
 	@failed=
 	for channel in $(or $(CHANNELS),standard experimental); do
-	  $(with) node conformance cluster helm image kubectl -- integration-tests/conformance/run target/conformance $(quick)/haptic $$channel $(ONLY) || failed=1
+	  RUNS=$(or $(RUNS),1) $(with) node conformance cluster helm image kubectl -- integration-tests/conformance/run target/conformance $(quick)/haptic $$channel $(ONLY) || failed=1
 	done
 	[ -z "$$failed" ]
 

@@ -8,7 +8,8 @@ use actix::Arbiter;
 use gateway_server::{Server, gateway, route};
 use haptic_leader::{GatewayReporting, GatewayStatusActor, GatewayStatusOptions, reporting::Report};
 use haptic_model::{
-    ActiveConfig, Generation, HaproxyPod, ReadyPod, Snapshots,
+    ActiveConfig, Diagnostic, Generation, HaproxyPod, Instead, ObjectRef, Quarantine, Quarantined, ReadyPod,
+    Snapshots,
     gateway::{
         CONTROLLER, ClassVerdict, GatewayPort, GatewayVerdict, GatewayVerdicts, ListenerVerdict,
         ParentVerdict, RouteKind, RouteVerdict, StatusCondition,
@@ -28,8 +29,9 @@ struct Replica {
     snapshots: Publisher<Snapshots>,
     validated: Publisher<Option<Arc<Validated>>>,
     pods: Publisher<BTreeMap<HaproxyPod, PodState>>,
+    quarantine: Publisher<Quarantine>,
     _ready: Publisher<Vec<ReadyPod>>,
-    _leadership: Publisher<Leadership>,
+    leadership: Publisher<Leadership>,
     reporting: Topic<GatewayReporting>,
 }
 
@@ -62,13 +64,14 @@ impl Replica {
         let (snapshots, stores) = topic(server.stores());
         let (validated, bundles) = topic(None);
         let (pods, states) = topic(BTreeMap::new());
+        let (quarantine, held) = topic(Quarantine::default());
         let ready = ready.iter().map(|name| ReadyPod { pod: pod(name), node: Some("node-1".into()) });
         let (ready, readiness) = topic(ready.collect::<Vec<_>>());
-        let (publisher, leadership) = topic(Leadership { leads: true, ..Leadership::default() });
+        let (leadership, leading) = topic(Leadership { leads: true, ..Leadership::default() });
         let (failures, reporting) = topic(GatewayReporting::default());
         let options = GatewayStatusOptions {
             client: server.client(),
-            leadership: leadership.clone(),
+            leadership: leading.clone(),
             reporting: Arc::new(failures),
         };
         let actor = Spec::named("gateway-status")
@@ -77,7 +80,8 @@ impl Replica {
             .subscribes(&bundles)
             .subscribes(&readiness)
             .subscribes(&states)
-            .subscribes(&leadership)
+            .subscribes(&held)
+            .subscribes(&leading)
             .start(&Arbiter::current(), &Supervision::new(Health::new()), move |own| {
                 GatewayStatusActor::new(own, options.clone())
             });
@@ -88,8 +92,9 @@ impl Replica {
             snapshots,
             validated,
             pods,
+            quarantine,
             _ready: ready,
-            _leadership: publisher,
+            leadership,
             reporting,
         }
     }
@@ -256,6 +261,50 @@ async fn an_entry_that_another_controller_writes_meanwhile_is_kept() {
     assert_eq!(server.object("httproutes/a")["status"]["parents"].as_array().unwrap().len(), 1);
 }
 
+fn held(route: &str, instead: Instead) -> Quarantine {
+    let object = Arc::new(ObjectRef::new("httproutes", "shop", route));
+    let why = Diagnostic::error("haproxy", "unknown keyword");
+    let (since, at) = (Generation(1), std::time::Instant::now());
+    let one = Quarantined { object: object.clone(), why, instead, suspected: false, since, at };
+    Quarantine { held: [(object, one)].into() }
+}
+
+#[actix::test]
+async fn a_route_that_is_held_back_says_so_and_is_not_withdrawn_while_it_is_tried_again() {
+    pause();
+    let mut held_back = route("a");
+    held_back["spec"] = json!({"parentRefs": [{"name": "web"}]});
+    let server = Server::with([gateway("web"), held_back]);
+    let replica = Replica::start(&server, &json!({"serviceMode": "none"}), &["one"]);
+    let said = |kind: &str| status_of(&ours(&server, "a")["conditions"], kind).to_owned();
+    replica.validates(1, verdicts(&["web"], &["a".into()]));
+    replica.run(&[("one", 1)]);
+    replica.until("it is programmed", |_| said(PROGRAMMED) == "True").await;
+    server.edit("httproutes/a", |object| object["metadata"]["generation"] = json!(2));
+    replica.quarantine.publish(held("a", Instead::Former));
+    replica.until("it falls back", |_| said("PartiallyInvalid") == "True").await;
+    assert_eq!((said("Accepted").as_str(), said(PROGRAMMED).as_str()), ("True", "False"));
+    let conditions = ours(&server, "a")["conditions"].clone();
+    assert!(conditions.as_array().unwrap().iter().all(|one| one["observedGeneration"] == 2), "{conditions}");
+
+    replica.quarantine.publish(held("a", Instead::Nothing));
+    replica.validates(2, verdicts(&["web"], &[]));
+    replica.until("it is not accepted", |_| said("Accepted") == "False").await;
+    replica.settles().await;
+    let writes = server.writes();
+    replica.quarantine.publish(Quarantine::default());
+    replica.settles().await;
+    assert_eq!(server.writes(), writes, "whoever withdraws it has it judged anew, and again");
+    let mut good = verdicts(&["web"], &["a".into()]);
+    for verdict in good.routes.values_mut() {
+        *verdict = Arc::new(RouteVerdict { generation: 2, ..route_verdict() });
+    }
+    replica.validates(3, good);
+    replica.run(&[("one", 3)]);
+    replica.until("it is programmed again", |_| said(PROGRAMMED) == "True").await;
+    assert_eq!((said("Accepted").as_str(), said("PartiallyInvalid").as_str()), ("True", ""));
+}
+
 #[actix::test]
 async fn ten_thousand_routes_are_ten_thousand_writes_and_the_next_leader_writes_none() {
     pause();
@@ -278,6 +327,36 @@ async fn ten_thousand_routes_are_ten_thousand_writes_and_the_next_leader_writes_
     second.validates(1, verdicts(&[], &names));
     second.settles().await;
     second.run(&[("one", 1)]);
+    second.settles().await;
+    assert_eq!(server.writes(), 10_000);
+}
+
+#[actix::test]
+async fn a_leader_that_ends_amid_its_writes_leaves_the_rest_to_the_next() {
+    pause();
+    let names: Vec<String> = (0..10_000).map(|number| format!("r{number:05}")).collect();
+    let server = Server::with(names.iter().map(|name| route(name)));
+    let first = Replica::start(&server, &json!({"serviceMode": "none"}), &["one"]);
+    first.validates(1, verdicts(&[], &names));
+    first.run(&[("one", 1)]);
+    let began = Instant::now();
+    while server.writes() < 5_000 {
+        assert!(began.elapsed() < Duration::from_secs(600), "{} writes", server.writes());
+        sleep(Duration::from_millis(10)).await;
+    }
+    first.leadership.publish(Leadership::default());
+    // What was under way when it ended is answered.
+    sleep(Duration::from_secs(1)).await;
+    let before = server.writes();
+    assert!((5_000..10_000).contains(&before), "{before} writes by the first");
+    let second = Replica::start(&server, &json!({"serviceMode": "none"}), &["one"]);
+    second.validates(1, verdicts(&[], &names));
+    second.run(&[("one", 1)]);
+    let is_done = |name: &String| status_of(&ours(&server, name)["conditions"], PROGRAMMED) == "True";
+    while !names.iter().rev().all(is_done) {
+        assert!(began.elapsed() < Duration::from_secs(600), "{} writes", server.writes());
+        sleep(Duration::from_millis(100)).await;
+    }
     second.settles().await;
     assert_eq!(server.writes(), 10_000);
 }

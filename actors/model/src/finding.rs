@@ -108,7 +108,7 @@ kinds! {
     RouteNotTaken "route_not_taken" "route not taken"
         "No listener of the Gateway takes the route: nothing of it is served there. The note says why; mend the route's parentRefs and hostnames, or the Gateway's allowedRoutes.",
     RulesDropped "rules_dropped" "rules that cannot be served"
-        "A rule of a route asks for what cannot be done: its requests get an error. Write it as the note says.",
+        "A rule or hostname of a route cannot be served: requests of such a rule get an error. Write it as the note says.",
     ReferenceUnresolved "reference_unresolved" "reference that leads nowhere"
         "A route, a Gateway or a policy names what is not there or what it may not use: requests that need it get 500. Create it, or a ReferenceGrant in its namespace.",
     ListenerRefused "listener_refused" "listener not served"

@@ -12,12 +12,12 @@ use std::{
 const LISTS: &str = "path-lists";
 
 /// Things, each with what its object says.
-type Things = BTreeMap<Arc<ObjectRef>, Arc<[u8]>>;
+pub(super) type Things = BTreeMap<Arc<ObjectRef>, Arc<[u8]>>;
 
 /// Things that objects ask for, how many objects each, and an object for each thing. What nobody asks for any more stays for the
 /// time of the hold: lines of HAProxy's that come with a thing and go with it would take a reload each time.
 #[derive(Clone, Debug)]
-struct CountedThings {
+pub(super) struct CountedThings {
     counts: BTreeMap<Arc<ObjectRef>, usize>,
     /// What nobody asks for, and since when.
     left: BTreeMap<Arc<ObjectRef>, (Instant, Arc<[u8]>)>,
@@ -33,8 +33,13 @@ impl Default for CountedThings {
 }
 
 impl CountedThings {
+    /// An object for each thing.
+    pub(super) fn store(&self) -> &Snapshot {
+        &self.store
+    }
+
     /// The same with all objects to come: what stays for a while stays.
-    fn emptied(&self) -> Self {
+    pub(super) fn emptied(&self) -> Self {
         let mut emptied = Self { left: self.left.clone(), ..Self::default() };
         for (thing, (_, json)) in &self.left {
             emptied.enter(thing, json.clone());
@@ -42,7 +47,7 @@ impl CountedThings {
         emptied
     }
 
-    fn add(&mut self, things: Things) {
+    pub(super) fn add(&mut self, things: Things) {
         for (thing, json) in things {
             let count = self.counts.entry(thing.clone()).or_default();
             *count += 1;
@@ -58,7 +63,7 @@ impl CountedThings {
         self.store.apply(Object { reference: thing.clone(), version: 0, json }, key);
     }
 
-    fn remove(&mut self, things: Things, clock: Option<&Clock>) {
+    pub(super) fn remove(&mut self, things: Things, clock: Option<&Clock>) {
         for (thing, json) in things {
             let Some(count) = self.counts.get_mut(&thing) else { continue };
             *count -= 1;
@@ -73,7 +78,7 @@ impl CountedThings {
     }
 
     /// Forgets what nobody has asked for long enough, without a clock at once.
-    fn forget(&mut self, clock: Option<&Clock>) {
+    pub(super) fn forget(&mut self, clock: Option<&Clock>) {
         let is_over =
             |since: &Instant| clock.is_none_or(|clock| clock.now.duration_since(*since) >= clock.hold);
         for (thing, _) in self.left.extract_if(.., |_, (since, _)| is_over(since)) {
@@ -82,7 +87,7 @@ impl CountedThings {
     }
 
     /// When the next one is forgotten.
-    fn next(&self, hold: Duration) -> Option<Instant> {
+    pub(super) fn next(&self, hold: Duration) -> Option<Instant> {
         self.left.values().map(|(since, _)| *since + hold).min()
     }
 }

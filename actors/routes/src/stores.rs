@@ -190,7 +190,7 @@ impl Routes {
             self.tables.insert(name, table);
         }
         let all = self.tcp.beside(config, snapshots, all);
-        let all = self.gateway.beside(config, snapshots, all);
+        let all = self.gateway.beside(config, snapshots, all, clock);
         self.gather_findings(of_config_maps);
         all
     }
@@ -231,7 +231,7 @@ impl Routes {
             Some(self.now? + next.duration_since(self.date?).unwrap_or_default())
         };
         let free = self.tables.values().filter_map(|table| table.index.due());
-        free.chain(expiring()).min()
+        free.chain(self.gateway.due()).chain(expiring()).min()
     }
 
     /// What is found at all objects, as of the last call of [`Self::beside`].

@@ -4,6 +4,7 @@ mod node;
 mod page;
 mod release;
 mod report;
+mod routing;
 mod stories;
 mod traffic;
 
@@ -11,6 +12,7 @@ use integration_tests::{Failure, Outcome, eventually, markdown::root, program::H
 use node::{Node, Place};
 use release::{HOST, NAMESPACE, Release};
 use report::{Measure, Result, Told, measured};
+use routing::Routing;
 use std::{
     path::Path,
     process::ExitCode,
@@ -31,6 +33,12 @@ const PAGES: [(&str, Option<Helm>); 3] = [
 const CANNOT: u8 = 2;
 
 fn main() -> ExitCode {
+    if let Some(unknown) = routing::unknown() {
+        print(&format!(
+            "ROUTES={unknown} is nothing: with ROUTES=gateway routes are HTTPRoutes, without it Ingresses"
+        ));
+        return ExitCode::from(CANNOT);
+    }
     let dir = root().join("target/cluster");
     let wanted: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let all = stories::all().into_iter().chain(stories::on_request());
@@ -85,6 +93,10 @@ fn tell_all(node: Node, wanted: &[String], dir: &Path) -> Outcome<ExitCode> {
         let began = Instant::now();
         tell(told("helm-test-and-uninstall", began, uninstall(&release).await, Tally::default()));
         for (name, helm) in PAGES.into_iter().filter(|(name, _)| is_wanted(name, wanted)) {
+            if let Some(why) = stories::is_told_with_ingresses() {
+                tell(skipped(name, why));
+                continue;
+            }
             let began = Instant::now();
             let followed = match helm {
                 Some(helm) => page::followed(&release.node, helm).await,
@@ -106,11 +118,10 @@ fn tell_all(node: Node, wanted: &[String], dir: &Path) -> Outcome<ExitCode> {
 
 /// Tells a story while traffic flows, and a little longer: what it leaves behind may show late.
 async fn tell_one(release: &Rc<Release>, story: &Story) -> Told {
-    let began = Instant::now();
     if let Some(why) = (story.lacks)() {
-        let skipped = told(story.name, began, Ok(Vec::new()), Tally::default());
-        return Told { result: Result::Skipped, why: vec![why], ..skipped };
+        return skipped(story.name, why);
     }
+    let began = Instant::now();
     let traffic = Traffic::start(release.addresses, HOST, story.with_web_socket);
     tokio::time::sleep(Duration::from_secs(1)).await;
     let happens = timeout(story.limit, (story.happens)(Rc::clone(release))).await;
@@ -135,6 +146,11 @@ fn told(name: &'static str, began: Instant, happened: Outcome<Vec<Measure>>, tal
     Told { name, result, why, seconds: began.elapsed().as_secs_f64(), tally, measures }
 }
 
+fn skipped(name: &'static str, why: String) -> Told {
+    let nothing = told(name, Instant::now(), Ok(Vec::new()), Tally::default());
+    Told { result: Result::Skipped, why: vec![why], ..nothing }
+}
+
 /// What docs/getting-started.md says of the end.
 async fn uninstall(release: &Release) -> Outcome<Vec<Measure>> {
     let began = Instant::now();
@@ -149,6 +165,9 @@ async fn uninstall(release: &Release) -> Outcome<Vec<Measure>> {
     .await?;
     let uninstalled = measured("uninstalled", began);
     release.node.kubectl(&["delete", "namespace", NAMESPACE]).await?;
-    release.node.kubectl(&["delete", "ingress,service,deployment", "hello"]).await?;
+    let routing = Routing::chosen();
+    let kinds = format!("{},service,deployment", routing.kind());
+    release.node.kubectl(&["delete", &kinds, "hello"]).await?;
+    routing.close(&release.node).await?;
     Ok(vec![tested, uninstalled])
 }

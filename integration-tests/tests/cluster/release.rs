@@ -3,6 +3,7 @@
 use crate::{
     node::Node,
     report::{Measure, measured},
+    routing::Routing,
 };
 use integration_tests::{Failure, Outcome, ensure, eventually, http, program::Helm};
 use serde_json::Value;
@@ -34,8 +35,11 @@ impl Release {
         node.apply(BACKEND).await?;
         node.kubectl(&["create", "namespace", NAMESPACE]).await?;
         enforce(&node, "restricted").await?;
+        let routing = Routing::chosen();
+        routing.prepare(&node).await?;
         let installed = Instant::now();
-        node.helm(Helm::V3, &["install", "haptic", "charts/haptic", "--namespace", NAMESPACE]).await?;
+        let install = ["install", "haptic", "charts/haptic", "--namespace", NAMESPACE];
+        node.helm(Helm::V3, &[&install, routing.settings()].concat()).await?;
         ready(&node).await?;
         let to_ready = measured("helm install to Ready", installed);
         let addresses = [80, 443].map(|port| SocketAddr::new(IpAddr::from([0, 0, 0, 0]), port));
@@ -43,6 +47,7 @@ impl Release {
         for deployment in ["haptic-controller", "haptic-haproxy"] {
             release.rolled(deployment).await?;
         }
+        routing.open(&release.node).await?;
         let ip = release.address().await?;
         release.addresses.iter_mut().for_each(|address| address.set_ip(ip));
         release.node.kubectl(&["rollout", "status", "deployment/hello", "--timeout=60s"]).await?;
@@ -52,9 +57,8 @@ impl Release {
     }
 
     async fn address(&self) -> Outcome<IpAddr> {
-        eventually("the Service has an address", async || {
-            let path = "jsonpath={.status.loadBalancer.ingress[0].ip}";
-            Ok(self.get(&["service", "haptic", "-o", path]).await?.parse()?)
+        eventually("the release has an address", async || {
+            Ok(self.node.kubectl(Routing::chosen().address()).await?.parse()?)
         })
         .await
     }
@@ -124,10 +128,14 @@ impl Release {
         .await
     }
 
-    /// Makes an Ingress for NAME.example.com.
+    /// Makes a route for NAME.example.com.
     pub async fn route(&self, name: &str) -> Outcome {
-        let rule = format!("--rule={name}.example.com/*=hello:80");
-        self.node.kubectl(&["create", "ingress", name, "--class=haptic", &rule]).await?;
+        Routing::chosen().route(&self.node, name).await
+    }
+
+    /// Takes a route away.
+    pub async fn unroute(&self, name: &str) -> Outcome {
+        self.node.kubectl(&["delete", Routing::chosen().kind(), name]).await?;
         Ok(())
     }
 
@@ -137,7 +145,7 @@ impl Release {
         self.route(name).await?;
         self.serves(&format!("{name}.example.com")).await?;
         let took = began.elapsed();
-        self.node.kubectl(&["delete", "ingress", name]).await?;
+        self.unroute(name).await?;
         Ok(took)
     }
 
@@ -157,11 +165,12 @@ impl Release {
     pub async fn restore(&self) -> Outcome {
         self.enforce("restricted").await?;
         let words = ["upgrade", "haptic", "charts/haptic", "--namespace", NAMESPACE, "--reset-values"];
-        self.node.helm(Helm::V3, &words).await?;
+        let routing = Routing::chosen();
+        self.node.helm(Helm::V3, &[&words, routing.settings()].concat()).await?;
         for deployment in ["haptic-controller", "haptic-haproxy"] {
             self.rolled(deployment).await?;
         }
-        self.node.kubectl(&["delete", "ingress", "--all"]).await?;
+        self.node.kubectl(&["delete", routing.kind(), "--all"]).await?;
         self.route("hello").await?;
         self.serves(HOST).await
     }
@@ -192,7 +201,7 @@ impl Release {
         ready(&self.node).await
     }
 
-    /// Upgrades definitions and release to those of a tree, with its defaults, and waits until it has rolled.
+    /// Upgrades definitions and release to those of a tree, with its defaults but for how traffic is routed, and waits until it has rolled.
     pub async fn becomes(&self, tree: &Path, tag: Option<&str>) -> Outcome {
         let chart = tree.join("charts/haptic");
         let definitions = chart.join("crds").to_string_lossy().into_owned();
@@ -202,7 +211,7 @@ impl Release {
         let tag = format!("image.tag={}", tag.unwrap_or_default());
         let upgrade =
             ["upgrade", "haptic", &chart, "--namespace", NAMESPACE, "--reset-values", "--set", &tag];
-        self.node.helm(Helm::V3, &upgrade).await?;
+        self.node.helm(Helm::V3, &[&upgrade, Routing::chosen().settings()].concat()).await?;
         for deployment in ["haptic-controller", "haptic-haproxy"] {
             self.rolled(deployment).await?;
         }

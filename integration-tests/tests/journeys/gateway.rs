@@ -14,6 +14,8 @@ const FIRST: &str = include_str!("../../../fixtures/gateway/first.yaml");
 const GROUP: &str = "gateway.networking.k8s.io/v1";
 const CONTROLLER: &str = "haproxy-haptic.org/gateway-controller";
 const PROGRAMMED: &str = "haproxy-haptic.org/Programmed";
+/// A host whose routes the map of routes fails for.
+const REFUSED: &str = "refused.example";
 /// An entry of another controller, with what nobody here would write.
 const FOREIGN: &str = "example.com/other";
 
@@ -37,6 +39,7 @@ pub async fn statuses(scene: Scene) -> Outcome {
     class_is_accepted(&scene).await?;
     let service = gateway_is_reached(&scene, &pod).await?;
 
+    refused_routes_say_what_is_served(&scene).await?;
     streams_are_programmed(&scene).await?;
     waits_for_the_pod(&scene, &pod).await?;
     foreign_entries_stay(&scene).await?;
@@ -147,6 +150,11 @@ async fn is_served_within_a_second(scene: &Scene, solver: &Value, address: Socke
     scene.delete(solver).await
 }
 
+const ROUTES: &str = r#"{{#each (list "httproutes") as |route|}}
+{{route.metadata.name}} {{route.metadata.name}}{{#each route.spec.hostnames as |host|}}{{#if (eq host "REFUSED")}}{{route.spec.nope}}{{/if}}{{/each}}
+{{/each}}
+"#;
+
 /// The built-in libraries, and the kinds of the Gateway API beside them, with a map of the routes.
 async fn configure(scene: &Scene) -> Outcome {
     let mut configuration = scene.configuration()?.manifest;
@@ -164,8 +172,7 @@ async fn configure(scene: &Scene) -> Outcome {
         spec["watchedResources"][plural] =
             json!({ "apiVersion": GROUP, "resources": plural, "namespaces": namespaces, "optional": true });
     }
-    let template = "{{#each (list \"httproutes\") as |route|}}\n{{route.metadata.name}} {{route.metadata.name}}\n{{/each}}\n";
-    spec["maps"]["gateway-routes.map"] = json!({ "template": template });
+    spec["maps"]["gateway-routes.map"] = json!({ "template": ROUTES.replace("REFUSED", REFUSED) });
     scene.configure_with(&configuration).await
 }
 
@@ -239,6 +246,36 @@ async fn is_programmed(scene: &Scene, name: &str) -> Outcome {
         Ok(())
     })
     .await
+}
+
+/// Of a route whose new version is refused the former one is served, and of one that never was good nothing; both say so.
+async fn refused_routes_say_what_is_served(scene: &Scene) -> Outcome {
+    let (mut changed, refused) = (route("first"), route("refused"));
+    changed["spec"]["hostnames"] = json!([REFUSED]);
+    for manifest in [&changed, &refused] {
+        scene.apply(manifest).await?;
+    }
+    eventually("the former version is said to be served", async || {
+        let object = scene.cluster.get(&scene.namespace, &changed).await?;
+        let ours = entry_of(&object.data["status"], CONTROLLER);
+        let partly = condition(&ours["conditions"], "PartiallyInvalid");
+        let is_of_now = partly["observedGeneration"].as_i64() == object.metadata.generation;
+        ensure(is_of_now && partly["reason"] == "UnsupportedValue", ours.to_string())?;
+        ensure_true(&ours["conditions"], "Accepted")
+    })
+    .await?;
+    eventually("a route without a good version is not accepted", async || {
+        let ours = entry_of(&status(scene, &refused).await?, CONTROLLER);
+        let accepted = condition(&ours["conditions"], "Accepted");
+        ensure(
+            accepted["status"] == "False" && accepted["reason"] == "UnsupportedValue",
+            accepted.to_string(),
+        )
+    })
+    .await?;
+    scene.delete(&refused).await?;
+    scene.apply(&route("first")).await?;
+    is_programmed_as_it_is(scene, &route("first")).await
 }
 
 /// Routes of TLS and of TCP say the same, listeners count them, and the Service has their ports.

@@ -20,8 +20,10 @@ mod external_auth;
 mod hostnames;
 mod isolation;
 mod matching;
+mod random;
 mod retries;
 mod rules;
+mod sizes;
 mod streams;
 mod tls;
 

@@ -130,6 +130,7 @@ impl BeforeLeading {
             .subscribes(&readers.config)
             .subscribes(&readers.snapshots)
             .subscribes(&readers.validated)
+            .subscribes(&readers.quarantine)
             .subscribes(&edges.ready)
             .subscribes(&readers.pods)
             .subscribes(&readers.leadership)

@@ -2,6 +2,7 @@
 
 use crate::{
     gateway::{
+        held::{self, HeldRoute},
         kinds::{GatewayKind, KindSource, StatusKey},
         progress::FleetProgress,
         queue::StatusQueue,
@@ -17,7 +18,7 @@ use crate::{
 };
 use actix::prelude::*;
 use haptic_model::{
-    ActiveConfig, HaproxyPod, Object, ReadyPod, Snapshot, Snapshots,
+    ActiveConfig, HaproxyPod, Object, Quarantine, ReadyPod, Snapshot, Snapshots,
     crd::HAProxyTemplateConfigSpec,
     gateway::{self, NamespacedName},
     pipeline::{Leadership, PodState},
@@ -25,8 +26,8 @@ use haptic_model::{
 use haptic_runtime::{
     Alarm, OwnHandle, Publisher, Topic, Work,
     messages::{
-        BundleValidated, ConfigActivated, LeadershipChanged, PodStatesChanged, ReadyPodsChanged,
-        StoresChanged,
+        BundleValidated, ConfigActivated, LeadershipChanged, PodStatesChanged, QuarantineChanged,
+        ReadyPodsChanged, StoresChanged,
     },
 };
 use kube::Client;
@@ -68,6 +69,9 @@ pub struct GatewayStatusActor {
     snapshots: Arc<Snapshots>,
     pods: Arc<BTreeMap<HaproxyPod, PodState>>,
     ready: Arc<Vec<ReadyPod>>,
+    quarantine: Arc<Quarantine>,
+    /// The routes that it holds back.
+    held: BTreeMap<StatusKey, HeldRoute>,
     /// How each Gateway is reached, once that is known.
     addresses: BTreeMap<NamespacedName, GatewayAddresses>,
     /// Services that were made and that the store does not have yet.
@@ -111,6 +115,8 @@ impl GatewayStatusActor {
             snapshots: Arc::default(),
             pods: Arc::default(),
             ready: Arc::default(),
+            quarantine: Arc::default(),
+            held: BTreeMap::new(),
             addresses: BTreeMap::new(),
             made: BTreeMap::new(),
             written: HashMap::new(),
@@ -152,6 +158,7 @@ impl GatewayStatusActor {
                 api: GatewayStatusApi::new(self.options.client.clone()),
                 leadership: self.options.leadership.clone(),
                 controller: gateway::controller_name(&config.spec.templating_settings.extra_context).into(),
+                verdicts: self.queue.verdicts().clone(),
                 fleet: self.queue.fleet().clone(),
                 began: now,
                 now: work::timestamp(),
@@ -198,7 +205,11 @@ impl GatewayStatusActor {
                 ObjectVerdict::ListenerSet(verdicts.listener_sets.get(&name)?.clone())
             }
             GatewayKind::Route(kind) => {
-                verdicts.routes.get(&(kind, name)).cloned().map_or(ObjectVerdict::None, ObjectVerdict::Route)
+                let verdict = verdicts.routes.get(&(kind, name)).cloned();
+                match self.held.get(key) {
+                    Some(held) => ObjectVerdict::HeldRoute(held.clone(), verdict),
+                    None => verdict.map_or(ObjectVerdict::None, ObjectVerdict::Route),
+                }
             }
             GatewayKind::Policy => {
                 verdicts.policies.get(&name).cloned().map_or(ObjectVerdict::None, ObjectVerdict::Policy)
@@ -350,6 +361,7 @@ impl Handler<ConfigActivated> for GatewayStatusActor {
         );
         self.config = Some(config.clone());
         self.stores_changed();
+        self.held_changed();
         self.services.changed();
         if is_another {
             self.queue.everything();
@@ -381,6 +393,28 @@ impl GatewayStatusActor {
                 self.queue.stored(*kind, store);
             }
         }
+    }
+}
+
+impl Handler<QuarantineChanged> for GatewayStatusActor {
+    type Result = ();
+
+    fn handle(&mut self, quarantine: QuarantineChanged, context: &mut Self::Context) {
+        self.quarantine = quarantine.payload;
+        self.held_changed();
+        self.advance(context);
+    }
+}
+
+impl GatewayStatusActor {
+    /// Looks at the routes that are held back and were not, or otherwise, or are no more.
+    fn held_changed(&mut self) {
+        let now = held::routes(&self.quarantine, &self.sources);
+        let before = std::mem::replace(&mut self.held, now);
+        let all = before.keys().chain(self.held.keys());
+        let changed: Vec<StatusKey> =
+            all.filter(|key| before.get(*key) != self.held.get(*key)).cloned().collect();
+        changed.into_iter().for_each(|key| self.queue.look_at(key));
     }
 }
 

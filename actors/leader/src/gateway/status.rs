@@ -24,6 +24,8 @@ const PROGRAMMED: &str = "Programmed";
 const RUNS: &str = "every ready HAProxy pod runs it";
 /// Said of a route that is attached, and that no pod has: a listener without its certificate takes routes, too.
 const UNSERVED: &str = "no listener that takes it is served: see the status of its Gateway or ListenerSet";
+/// Said of a route that is accepted as it was before.
+const HELD_BACK: &str = "this version of it is served nowhere: see PartiallyInvalid";
 /// The API takes so many addresses.
 const ADDRESSES: usize = 16;
 
@@ -163,7 +165,7 @@ impl StatusContext<'_> {
         let (status, mut waits) = (status_of(object), false);
         let wanted = verdict.parents.iter().map(|parent| {
             let mut conditions = parent.conditions.clone();
-            if conditions.iter().any(|one| one.kind == "Accepted" && one.holds) {
+            if is_accepted(&conditions) {
                 let stored = list.entry_for(status, &parent.reference).and_then(|e| e.get("conditions"));
                 let stored = conditions::find(stored, references::PROGRAMMED);
                 let part = part_of(&parent.reference, self.namespace);
@@ -180,6 +182,19 @@ impl StatusContext<'_> {
         });
         let wanted = wanted.collect();
         GatewayStatusChange { waits, ..self.of_entries(object, list, wanted, verdict.generation) }
+    }
+
+    /// Of a route of which another version is served, or none: the present one is programmed nowhere.
+    pub(crate) fn of_held_route(&self, object: &Value, verdict: &RouteVerdict) -> GatewayStatusChange {
+        let list = EntryList::parents(self.controller, self.namespace);
+        let wanted = verdict.parents.iter().map(|parent| {
+            let mut conditions = parent.conditions.clone();
+            if is_accepted(&conditions) {
+                conditions.push(programmed(references::PROGRAMMED, Err(("Invalid", HELD_BACK.to_owned()))));
+            }
+            WantedEntry { reference: parent.reference.clone(), conditions }
+        });
+        self.of_entries(object, list, wanted.collect(), verdict.generation)
     }
 
     pub(crate) fn of_policy(&self, object: &Value, verdict: &PolicyVerdict) -> GatewayStatusChange {
@@ -295,6 +310,10 @@ fn programmed(kind: &'static str, outcome: Result<(), (&'static str, String)>) -
         Ok(()) => StatusCondition { kind, holds: true, reason: "Programmed", message: RUNS.into() },
         Err((reason, message)) => StatusCondition { kind, holds: false, reason, message },
     }
+}
+
+fn is_accepted(conditions: &[StatusCondition]) -> bool {
+    conditions.iter().any(|one| one.kind == "Accepted" && one.holds)
 }
 
 /// Of `Conflicted` and `OverlappingTLSConfig` True is what is wrong.

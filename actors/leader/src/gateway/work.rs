@@ -1,6 +1,7 @@
 //! One look at a status: what it should be, from the object as stored, and the write that brings it there.
 
 use super::{
+    held::{self, HeldRoute},
     kinds::{GatewayKind, KindSource, StatusKey},
     progress::{FleetProgress, ProgrammedProof},
     queue::AwaitedProof,
@@ -11,7 +12,9 @@ use super::{
 use futures::{StreamExt, stream};
 use haptic_model::{
     Object,
-    gateway::{ClassVerdict, GatewayVerdict, ListenerSetVerdict, PolicyVerdict, RouteVerdict},
+    gateway::{
+        ClassVerdict, GatewayVerdict, GatewayVerdicts, ListenerSetVerdict, PolicyVerdict, RouteVerdict,
+    },
     pipeline::Leadership,
 };
 use haptic_runtime::{Topic, cpu};
@@ -35,6 +38,8 @@ pub(crate) enum ObjectVerdict {
     Gateway(Arc<GatewayVerdict>, GatewayAddresses),
     ListenerSet(Arc<ListenerSetVerdict>),
     Route(Arc<RouteVerdict>),
+    /// Its present version is held back; the verdict is about what is served in its place.
+    HeldRoute(HeldRoute, Option<Arc<RouteVerdict>>),
     Policy(Arc<PolicyVerdict>),
     /// Nothing of it is ours.
     None,
@@ -70,6 +75,8 @@ pub(crate) struct RoundContext {
     /// Read right before each write.
     pub(crate) leadership: Topic<Leadership>,
     pub(crate) controller: Arc<str>,
+    /// All of them.
+    pub(crate) verdicts: Arc<GatewayVerdicts>,
     pub(crate) fleet: Arc<FleetProgress>,
     pub(crate) began: Instant,
     /// RFC 3339, whole seconds.
@@ -165,8 +172,20 @@ impl StatusWork {
             ObjectVerdict::Gateway(verdict, addresses) => status.of_gateway(object, verdict, addresses),
             ObjectVerdict::ListenerSet(verdict) => status.of_listener_set(object, verdict),
             ObjectVerdict::Route(verdict) => status.of_route(object, verdict),
+            ObjectVerdict::HeldRoute(held, served) => {
+                let served = served.as_deref();
+                match (held.verdict(object, namespace, served, &context.verdicts), served) {
+                    (Some(verdict), _) => status.of_held_route(object, &verdict),
+                    (None, Some(served)) => status.of_route(object, served),
+                    (None, None) => GatewayStatusChange::default(),
+                }
+            }
             ObjectVerdict::Policy(verdict) => status.of_policy(object, verdict),
             ObjectVerdict::None => match kind {
+                // Its verdict is to come: it is new, or was held back and is tried again.
+                GatewayKind::Route(_) if held::has_parent_of_ours(object, namespace, &context.verdicts) => {
+                    GatewayStatusChange::default()
+                }
                 GatewayKind::Route(_) => {
                     status.withdrawn(object, EntryList::parents(&context.controller, namespace))
                 }

@@ -124,16 +124,16 @@ impl ResolvedRoute {
         let no_policies = BackendPolicies::default();
         let passed = (kind == RouteKind::Tls).then(|| read(&no_policies));
         let broken = unsupported(&ended.rules);
-        let hostnames: Vec<Option<Arc<str>>> = if route.spec.hostnames.is_empty() {
-            vec![None]
-        } else {
-            route.spec.hostnames.iter().filter_map(|one| hostname::read(one)).map(Some).collect()
-        };
+        let (hostnames, unread) = read_hostnames(&route.spec.hostnames);
+        let partly = partly_invalid(broken.as_ref(), unread.as_deref());
         let mut this = Self { uses: ended.uses, ..Self::default() };
         let mut verdicts = Vec::new();
         let (mut levels, mut passed_levels) = (BTreeMap::new(), BTreeMap::new());
         for (reference, parent, listeners) in parents {
-            let taken = taken_by(kind, namespace, &hostnames, &parent, listeners, ground);
+            let taken = match &unread {
+                Some(why) if hostnames.is_empty() => Err(unmet("Accepted", "UnsupportedValue", why.clone())),
+                _ => taken_by(kind, namespace, &hostnames, &parent, listeners, ground),
+            };
             let is_passed = |listener: &&Arc<GatewayListener>| listener.protocol == Some(Protocol::PassedTls);
             let is_all_passed = taken.as_ref().is_ok_and(|taken| taken.iter().all(is_passed));
             let is_served = taken.as_ref().is_ok_and(|taken| taken.iter().any(|listener| listener.is_served));
@@ -160,9 +160,7 @@ impl ResolvedRoute {
             let rules =
                 passed.as_ref().filter(|_| is_all_passed).map_or(&ended.resolved, |one| &one.resolved);
             conditions.push(rules.clone());
-            if let Some((false, why)) = &broken {
-                conditions.push(met("PartiallyInvalid", "UnsupportedValue", why.clone()));
-            }
+            conditions.extend(partly.iter().filter(|_| !hostnames.is_empty()).cloned());
             verdicts.push(ParentVerdict { reference, conditions, is_served });
         }
         let generation = route.metadata.generation;
@@ -307,6 +305,35 @@ fn levels_of(listener: &GatewayListener, hostnames: &[Option<Arc<str>>]) -> Vec<
         hostname.as_ref().is_none_or(|hostname| hostname::intersect(&listener.hostname, hostname))
     });
     fitting.map(|hostname| level_of(listener, hostname.as_deref())).collect()
+}
+
+/// A route's hostnames as they are compared, `None` for all hosts, and what is to be said of those that cannot be served.
+fn read_hostnames(written: &[String]) -> (Vec<Option<Arc<str>>>, Option<String>) {
+    if written.is_empty() {
+        return (vec![None], None);
+    }
+    let hostnames = written.iter().filter_map(|one| hostname::read(one)).map(Some).collect();
+    let unread: Vec<&str> =
+        written.iter().filter(|one| hostname::read(one).is_none()).map(String::as_str).collect();
+    let why = (!unread.is_empty()).then(|| {
+        let all = unread.join(", ");
+        format!(
+            "Dropped Hostname {all}: a name has letters, digits and hyphens, and at most {} labels behind a wildcard",
+            hostname::MOST_LABELS
+        )
+    });
+    (hostnames, why)
+}
+
+/// What of a route cannot be done while the rest is.
+fn partly_invalid(broken: Option<&(bool, String)>, unread: Option<&str>) -> Option<StatusCondition> {
+    let rules = match broken {
+        Some((true, _)) => return None,
+        Some((false, why)) => Some(why.as_str()),
+        None => None,
+    };
+    let parts: Vec<&str> = rules.into_iter().chain(unread).collect();
+    (!parts.is_empty()).then(|| met("PartiallyInvalid", "UnsupportedValue", parts.join("; ")))
 }
 
 /// Whether nothing of a route can be done, and what cannot.

@@ -173,6 +173,9 @@ impl GatewayInputs {
     }
 }
 
+/// Said of all classes: who would know more had to have a right to definitions.
+const UNREAD_VERSION: &str = "kinds of gateway.networking.k8s.io/v1 are served; which version their definitions are of is not looked at";
+
 fn classes(settings: &GatewaySettings, sources: &Sources<'_>) -> BTreeMap<Arc<str>, Arc<ClassVerdict>> {
     let ours = sources.classes.iter().filter(|(_, class)| class.spec.controller_name == settings.controller);
     ours.map(|((_, name), class)| {
@@ -180,8 +183,7 @@ fn classes(settings: &GatewaySettings, sources: &Sources<'_>) -> BTreeMap<Arc<st
             None | Some(None) => met("Accepted", "Accepted", "the class is ours"),
             Some(Some(why)) => unmet("Accepted", "InvalidParameters", why),
         };
-        let version =
-            met("SupportedVersion", "SupportedVersion", "the definitions are of a version that is known");
+        let version = met("SupportedVersion", "SupportedVersion", UNREAD_VERSION);
         let verdict = ClassVerdict {
             generation: class.metadata.generation,
             conditions: vec![accepted, version],

@@ -34,6 +34,7 @@ mod values;
 pub use features::FEATURES;
 pub use settings::may_listen;
 
+use crate::memory::Clock;
 use attachment::ResolvedRoute;
 use authorities::AuthorityConfigMaps;
 use certificates::GatewayCertificates;
@@ -55,6 +56,7 @@ use settings::GatewaySettings;
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
+    time::Instant,
 };
 
 /// The kinds of routes that are resolved, and the resources that hold them.
@@ -98,7 +100,12 @@ pub(super) struct GatewayModel {
 impl GatewayModel {
     /// The same with nothing in it but what is remembered.
     pub fn emptied(&self) -> Self {
-        Self { ports: self.ports.clone(), ..Self::default() }
+        Self { ports: self.ports.clone(), sets: self.sets.emptied(), ..Self::default() }
+    }
+
+    /// When something is forgotten that no route needs any more, though nothing may change until then.
+    pub fn due(&self) -> Option<Instant> {
+        self.sets.due()
     }
 
     pub fn verdicts(&self) -> Arc<GatewayVerdicts> {
@@ -110,13 +117,20 @@ impl GatewayModel {
         self.findings.all()
     }
 
-    /// `all` with the stores of what was resolved, if Gateways are watched.
-    pub fn beside(&mut self, config: &ActiveConfig, snapshots: &Snapshots, all: Snapshots) -> Snapshots {
+    /// `all` with the stores of what was resolved, if Gateways are watched. `clock`: without one nothing stays that no route needs any more.
+    pub fn beside(
+        &mut self,
+        config: &ActiveConfig,
+        snapshots: &Snapshots,
+        all: Snapshots,
+        clock: Option<Clock>,
+    ) -> Snapshots {
         let store = |group: &str, resources: &str| store_of(config, snapshots, group, resources);
         if store(GROUP, "gateways").is_none() {
             *self = Self::default();
             return all;
         }
+        self.sets.set_clock(clock);
         let settings = GatewaySettings::of(config);
         let of = |resources: &str| store(GROUP, resources).map(|(_, store)| store);
         let mut is_moved = !self.classes.update(of("gatewayclasses")).is_empty();
@@ -149,6 +163,7 @@ impl GatewayModel {
         if is_moved || is_stale {
             self.write_policies();
         }
+        self.sets.write_needs();
         self.sets.beside(all)
     }
 
@@ -251,7 +266,6 @@ impl GatewayModel {
         for id in told {
             self.tell(&id);
         }
-        self.sets.write_needs();
         self.write_attached(false);
     }
 

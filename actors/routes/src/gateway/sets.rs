@@ -14,7 +14,11 @@ use super::{
     rules::{MapSettings, backend_name},
     settings::{GatewaySettings, PortMode},
 };
-use crate::stores;
+use crate::{
+    asked::{CountedThings, Things},
+    memory::Clock,
+    stores,
+};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use haptic_model::{
     Object, ObjectRef, Snapshot, Snapshots,
@@ -26,6 +30,7 @@ use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
+    time::Instant,
 };
 
 /// What no watched resource is called.
@@ -102,8 +107,9 @@ pub(super) struct Sets {
     routes: BTreeMap<RouteKind, Arc<Snapshot>>,
     /// How many routes lead to each.
     used: BTreeMap<BackendKey, usize>,
-    /// How many routes need each thing.
-    needed: BTreeMap<&'static str, usize>,
+    /// What routes need. What none needs any more stays for a while: it comes and goes with lines of HAProxy's, and a reload each.
+    needed: CountedThings,
+    clock: Option<Clock>,
     needs_of: BTreeMap<RouteId, BTreeSet<&'static str>>,
     at: BTreeMap<Arc<str>, BTreeSet<RouteId>>,
 }
@@ -123,7 +129,8 @@ impl Default for Sets {
             needs: empty(),
             routes: super::ROUTES.iter().map(|(kind, _)| (*kind, empty())).collect(),
             used: BTreeMap::new(),
-            needed: BTreeMap::new(),
+            needed: CountedThings::default(),
+            clock: None,
             needs_of: BTreeMap::new(),
             at: BTreeMap::new(),
         }
@@ -131,6 +138,22 @@ impl Default for Sets {
 }
 
 impl Sets {
+    /// The same with nothing in it but what stays for a while.
+    pub fn emptied(&self) -> Self {
+        Self { needed: self.needed.emptied(), ..Self::default() }
+    }
+
+    /// What time it is for what follows; without one nothing stays.
+    pub fn set_clock(&mut self, clock: Option<Clock>) {
+        self.clock = clock;
+        self.needed.forget(clock.as_ref());
+    }
+
+    /// When the next thing is forgotten that no route needs.
+    pub fn due(&self) -> Option<Instant> {
+        self.needed.next(self.clock?.hold)
+    }
+
     pub fn beside(&self, all: Snapshots) -> Snapshots {
         let all = all
             .with(stores::store_of("gateways"), self.gateways.clone())
@@ -312,6 +335,9 @@ impl Sets {
         }
         let has = |name: &str| settings.iter().any(|(_, settings)| settings.contains_key(name));
         needs.extend(NEEDING.iter().filter(|(setting, _)| has(setting)).map(|(_, need)| *need));
+        if !needs.is_empty() {
+            needs.insert("lua");
+        }
         let is_there = !rules.is_empty() && !routes.is_empty();
         self.need(id, if is_there { needs } else { BTreeSet::new() });
         let metadata = json!({"namespace": namespace, "name": name});
@@ -324,14 +350,8 @@ impl Sets {
 
     fn need(&mut self, id: &RouteId, now: BTreeSet<&'static str>) {
         let before = self.needs_of.remove(id).unwrap_or_default();
-        for need in now.difference(&before) {
-            *self.needed.entry(need).or_default() += 1;
-        }
-        for need in before.difference(&now) {
-            if let Some(count) = self.needed.get_mut(need) {
-                *count -= 1;
-            }
-        }
+        self.needed.add(things(now.difference(&before)));
+        self.needed.remove(things(before.difference(&now)), self.clock.as_ref());
         if !now.is_empty() {
             self.needs_of.insert(id.clone(), now);
         }
@@ -339,31 +359,14 @@ impl Sets {
 
     /// Writes what is needed at all.
     pub fn write_needs(&mut self) {
-        self.needed.retain(|_, count| *count > 0);
-        let mut all: BTreeSet<&str> = self.needed.keys().copied().collect();
-        if !all.is_empty() {
-            all.insert("lua");
+        if !self.needed.store().is_unchanged_since(&self.needs) {
+            self.needs = Arc::new(self.needed.store().clone());
         }
-        let known: BTreeSet<Arc<str>> =
-            self.needs.iter().map(|object| object.reference.name.clone()).collect();
-        if known.iter().map(|name| &**name).eq(all.iter().copied()) {
-            return;
-        }
-        let mut store = Snapshot::clone(&self.needs);
-        for need in &known {
-            if !all.contains(&**need) {
-                store.remove(&ObjectRef::new(NEEDS, "", need));
-            }
-        }
-        for need in all {
-            let reference = Arc::new(ObjectRef::new(NEEDS, "", need));
-            store.apply(
-                Object { reference, version: 0, json: b"{}".as_slice().into() },
-                [Arc::from(need)].into(),
-            );
-        }
-        self.needs = Arc::new(store);
     }
+}
+
+fn things<'n>(needs: impl Iterator<Item = &'n &'static str>) -> Things {
+    needs.map(|need| (Arc::new(ObjectRef::new(NEEDS, "", need)), b"{}".as_slice().into())).collect()
 }
 
 /// Of a certificate's names those that the listener's wildcard is for, and HAProxy's is not: there it stands for one label when a certificate is looked

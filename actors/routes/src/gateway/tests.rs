@@ -11,6 +11,7 @@ use haptic_model::{
     gateway::{CONTROLLER, StatusCondition},
 };
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// Objects, and what is made of them.
 #[derive(Default)]
@@ -18,6 +19,7 @@ struct World {
     model: GatewayModel,
     stores: BTreeMap<Arc<str>, Snapshot>,
     settings: Value,
+    clock: Option<Clock>,
 }
 
 const RESOURCES: [(&str, &str, &str); 13] = [
@@ -109,9 +111,9 @@ impl World {
         let stores = self.stores.iter().map(|(name, store)| (name.clone(), Arc::new(store.clone())));
         let snapshots = Snapshots::new(stores.collect());
         let config = self.config();
-        let all = self.model.beside(&config, &snapshots, snapshots.clone());
+        let all = self.model.beside(&config, &snapshots, snapshots.clone(), self.clock);
         let mut fresh = self.model.emptied();
-        let again = fresh.beside(&config, &snapshots, snapshots.clone());
+        let again = fresh.beside(&config, &snapshots, snapshots.clone(), self.clock);
         assert_eq!(self.model.verdicts(), fresh.verdicts());
         assert_eq!(self.model.findings(), fresh.findings());
         for (name, store) in all.iter() {
@@ -413,4 +415,33 @@ fn ports_stay_and_are_read_back_from_the_service() {
     world.gateway("a", json!([http("http", None)]));
     let (verdicts, _) = world.resolved();
     assert_eq!((target(&verdicts, "gw"), target(&verdicts, "a")), (20_005, 20_000));
+}
+
+#[test]
+fn what_the_last_route_needed_stays_for_the_time_of_the_hold() {
+    let mut world = World::new();
+    let (begin, hold) = (Instant::now(), Duration::from_secs(60));
+    let at = |seconds: u64| Some(Clock { now: begin + Duration::from_secs(seconds), hold });
+    let needs = |world: &mut World, clock: Option<Clock>| -> Vec<String> {
+        world.clock = clock;
+        let (_, all) = world.resolved();
+        let needs = all.get("options of gateway").unwrap();
+        needs.iter().map(|need| need.reference.name.to_string()).collect()
+    };
+    let with_condition = json!({"parentRefs": [{"name": "gw", "namespace": "edge"}],
+        "rules": [{"matches": [{"headers": [{"name": "a", "value": "b"}]}]}]});
+    world.gateway("gw", json!([http("http", None)]));
+    for second in [0, 20] {
+        world.put("HTTPRoute", "shop", "cart", with_condition.clone());
+        assert_eq!(needs(&mut world, at(second)), ["lists", "lua"]);
+        assert_eq!(world.model.due(), None);
+        world.delete("HTTPRoute", &name("shop", "cart"));
+        assert_eq!(needs(&mut world, at(second + 10)), ["lists", "lua"], "lines that go take a reload");
+    }
+    assert_eq!(world.model.due(), at(90).map(|clock| clock.now));
+    assert!(needs(&mut world, at(90)).is_empty());
+    world.put("HTTPRoute", "shop", "cart", with_condition);
+    assert_eq!(needs(&mut world, None), ["lists", "lua"]);
+    world.delete("HTTPRoute", &name("shop", "cart"));
+    assert!(needs(&mut world, None).is_empty());
 }

@@ -4,6 +4,7 @@ use crate::{
     node::signal,
     release::Release,
     report::{Measure, measured},
+    routing::Routing,
 };
 use integration_tests::{Failure, Outcome, ensure, eventually};
 use rustix::process::Signal;
@@ -72,7 +73,7 @@ pub async fn agent_killed(release: Rc<Release>) -> Outcome<Vec<Measure>> {
     }
     let served = measured("20 routes served by all pods", began);
     for name in &names {
-        release.node.kubectl(&["delete", "ingress", name, "--wait=false"]).await?;
+        release.node.kubectl(&["delete", Routing::chosen().kind(), name, "--wait=false"]).await?;
     }
     pods_are_ready(&release).await?;
     Ok(vec![served])
@@ -143,7 +144,7 @@ pub async fn disk_full(release: Rc<Release>) -> Outcome<Vec<Measure>> {
     fs::remove_file(&filler)?;
     release.serves("no-room.example.com").await?;
     let served = measured("a route served by all, once there is room", began);
-    release.node.kubectl(&["delete", "ingress", "no-room"]).await?;
+    release.unroute("no-room").await?;
     pods_are_ready(&release).await?;
     Ok(vec![served])
 }

@@ -1,7 +1,7 @@
 //! An hour of everything at random, and what it leaves in memory. It runs when it is asked for by name:
 //! `make cluster ONLY=longevity MINUTES=60`, SEED=n to repeat.
 
-use crate::{node::signal, release::Release, report::Measure};
+use crate::{node::signal, release::Release, report::Measure, routing::Routing};
 use integration_tests::{Failure, Outcome, certificate, dice::Dice, ensure, manifest, runner::print};
 use rustix::process::Signal;
 use std::{
@@ -15,7 +15,7 @@ use std::{
 const PAUSE: Duration = Duration::from_millis(500);
 /// Whose certificate is renewed.
 const HOST: &str = "churn.example.com";
-/// Of Ingresses that come and go.
+/// Of routes that come and go.
 const ROUTES: usize = 50;
 /// So many changes lie between two processes that are killed.
 const KILLS: usize = 120;
@@ -40,11 +40,10 @@ pub async fn longevity(release: Rc<Release>) -> Outcome<Vec<Measure>> {
     let (mut dice, began, lasts) = (Dice(seed), Instant::now(), Duration::from_secs(60 * minutes));
     let mut samples: BTreeMap<String, Vec<Sample>> = BTreeMap::new();
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    let tls = format!("--rule={HOST}/*=hello:80,tls=churn");
-    release.node.kubectl(&["create", "ingress", "churn", "--class=haptic", &tls]).await?;
+    let secret = Routing::chosen().tls_route(&release.node, "churn").await?;
     let mut changes = 0;
     while began.elapsed() < lasts {
-        *counts.entry(change(&release, &mut dice).await?).or_default() += 1;
+        *counts.entry(change(&release, &secret, &mut dice).await?).or_default() += 1;
         changes += 1;
         if changes % KILLS == 0 {
             *counts.entry(kill(&release, &mut dice).await?).or_default() += 1;
@@ -68,23 +67,23 @@ fn number(variable: &str) -> Option<u64> {
     env::var(variable).ok()?.parse().ok()
 }
 
-/// An Ingress that comes or goes, endpoints that move, a certificate that is renewed, options that change; which of them.
-async fn change(release: &Release, dice: &mut Dice) -> Outcome<&'static str> {
+/// A route that comes or goes, endpoints that move, a certificate that is renewed, options that change; which of them.
+async fn change(release: &Release, secret: &str, dice: &mut Dice) -> Outcome<&'static str> {
+    let routing = Routing::chosen();
     let name = format!("churn-{}", dice.below(ROUTES));
-    let is_there = release.node.kubectl(&["get", "ingress", &name, "-o", "name"]).await.is_ok();
+    let is_there = release.node.kubectl(&["get", routing.kind(), &name, "-o", "name"]).await.is_ok();
     match dice.below(10) {
         0..5 if is_there => {
-            release.node.kubectl(&["delete", "ingress", &name]).await?;
-            Ok("an Ingress goes")
+            release.unroute(&name).await?;
+            Ok("a route goes")
         }
         0..5 => {
             release.route(&name).await?;
-            Ok("an Ingress comes")
+            Ok("a route comes")
         }
         5..7 if is_there => {
-            let timeout = format!("haproxy-haptic.org/timeout-server={}s", 10 + dice.below(50));
-            release.node.kubectl(&["annotate", "ingress", &name, &timeout, "--overwrite"]).await?;
-            Ok("an Ingress' option")
+            routing.set_timeout(&release.node, &name, 10 + dice.below(50)).await?;
+            Ok("a route's option")
         }
         5..7 => {
             let value = format!("round={}", dice.below(1000));
@@ -92,7 +91,7 @@ async fn change(release: &Release, dice: &mut Dice) -> Outcome<&'static str> {
             Ok("a Service's annotation")
         }
         7 => {
-            let secret = manifest::tls_secret("churn", &certificate::for_host(HOST)?);
+            let secret = manifest::tls_secret(secret, &certificate::for_host(HOST)?);
             release.node.apply(&secret.to_string()).await?;
             Ok("a certificate")
         }

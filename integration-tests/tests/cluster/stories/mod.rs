@@ -6,7 +6,7 @@ mod longevity;
 mod rollouts;
 mod settings;
 
-use crate::{release::Release, report::Measure};
+use crate::{release::Release, report::Measure, routing::Routing};
 use integration_tests::Outcome;
 use std::{pin::Pin, rc::Rc, time::Duration};
 
@@ -65,7 +65,17 @@ fn lacks_a_clock() -> Option<String> {
 }
 
 fn lacks_an_earlier_tree() -> Option<String> {
-    crate::node::earlier().is_none().then(|| "FROM=REV names no earlier revision to upgrade from".to_owned())
+    let Some(tree) = crate::node::earlier() else {
+        return Some("FROM=REV names no earlier revision to upgrade from".to_owned());
+    };
+    let has_gateways = tree.join("charts/haptic/libraries/gateway.yaml").is_file();
+    (Routing::chosen() == Routing::Gateway && !has_gateways)
+        .then(|| "the revision of FROM=REV knows no Gateways".to_owned())
+}
+
+/// Of what Gateways have no form of.
+pub fn is_told_with_ingresses() -> Option<String> {
+    (Routing::chosen() == Routing::Gateway).then(|| "it is told with Ingresses".to_owned())
 }
 
 /// What the story of the Dockerfile is called.
@@ -100,7 +110,7 @@ pub fn all() -> Vec<Story> {
         story("scale", rollouts::scale),
         story("node-drained", rollouts::node_drained),
         story("daemonset-and-back", rollouts::daemon_set_and_back),
-        story("host-ports", rollouts::host_ports).may_lose(OF_THE_ONLY_POD),
+        story("host-ports", rollouts::host_ports).may_lose(OF_THE_ONLY_POD).lacks(is_told_with_ingresses),
         story("backend-restart", rollouts::backend_restart),
         story("leader-deleted", leaders::deleted),
         story("leader-killed", leaders::killed),

@@ -3,6 +3,7 @@
 use crate::{
     release::{NAMESPACE, Release},
     report::{Measure, measured},
+    routing::Routing,
 };
 use integration_tests::{Outcome, certificate, ensure, eventually, http, manifest};
 use std::{
@@ -31,12 +32,11 @@ pub async fn credentials_rotated(release: Rc<Release>) -> Outcome<Vec<Measure>> 
 /// A host's certificate becomes another one while clients come.
 pub async fn certificate_renewed(release: Rc<Release>) -> Outcome<Vec<Measure>> {
     let host = "renewed.example.com";
-    let tls = format!("--rule={host}/*=hello:80,tls=renewed");
-    release.node.kubectl(&["create", "ingress", "renewed", "--class=haptic", &tls]).await?;
+    let secret = Routing::chosen().tls_route(&release.node, "renewed").await?;
     let mut longest = Duration::ZERO;
     for _ in 0..3 {
         let certificate = certificate::for_host(host)?;
-        release.node.apply(&manifest::tls_secret("renewed", &certificate).to_string()).await?;
+        release.node.apply(&manifest::tls_secret(&secret, &certificate).to_string()).await?;
         let began = Instant::now();
         eventually("all pods show the new certificate", async || {
             for _ in 0..8 {
@@ -48,7 +48,8 @@ pub async fn certificate_renewed(release: Rc<Release>) -> Outcome<Vec<Measure>> 
         .await?;
         longest = longest.max(began.elapsed());
     }
-    release.node.kubectl(&["delete", "ingress/renewed", "secret/renewed"]).await?;
+    release.unroute("renewed").await?;
+    release.node.kubectl(&["delete", "secret/renewed", "--ignore-not-found"]).await?;
     Ok(vec![Measure::new("shown by all pods, the longest of three", longest)])
 }
 
@@ -57,8 +58,7 @@ pub async fn webhook_fails_closed(release: Rc<Release>) -> Outcome<Vec<Measure>>
     release.upgrade(&["webhook.failurePolicy=Fail", "controller.replicas=1"]).await?;
     let began = Instant::now();
     eventually("the webhook refuses what is wrong", async || {
-        let wrong =
-            ["annotate", "ingress", "hello", "haproxy-haptic.org/timeout-server=soon", "--dry-run=server"];
+        let wrong = [Routing::chosen().wrong_change(), &["--dry-run=server"]].concat();
         let refused = release.node.kubectl(&wrong).await.is_err();
         ensure(refused, "it was taken")
     })

@@ -144,3 +144,27 @@ fn a_list_is_written_with_the_route_that_has_most_of_it() {
         assert_eq!(set["levels"].as_array().unwrap().len(), levels, "{namespace}: {set}");
     }
 }
+
+#[test]
+fn a_hostname_that_cannot_be_served_is_told_and_one_alone_is_not_accepted() {
+    let mut world = World::new();
+    world.gateway("gw", json!([http("http", None)]));
+    let deep = "*.a.b.c.d.e.f.g.h.i";
+    for (hostnames, accepted, partly) in [
+        (json!([deep, "a.example"]), (true, "Accepted"), (true, "UnsupportedValue")),
+        (json!([deep]), (false, "UnsupportedValue"), (false, "none")),
+        (json!(["a.example"]), (true, "Accepted"), (false, "none")),
+    ] {
+        let parents = json!([{"name": "gw", "namespace": "edge"}]);
+        let spec = json!({"parentRefs": parents, "hostnames": hostnames, "rules": rules("s1")});
+        world.put("HTTPRoute", "shop", "cart", spec);
+        let (verdicts, _) = world.resolved();
+        let conditions = &verdicts.routes[&(RouteKind::Http, name("shop", "cart"))].parents[0].conditions;
+        let both = (said(conditions, "Accepted"), said(conditions, "PartiallyInvalid"));
+        assert_eq!(both, (accepted, partly), "{hostnames}");
+        let told = found(&mut world, "httproutes", "shop", "cart");
+        let has_deep = hostnames[0] == deep;
+        let is_told = told.iter().any(|(kind, why)| *kind == FindingKind::RulesDropped && why.contains(deep));
+        assert_eq!((is_told, told.len()), (has_deep, usize::from(has_deep)), "{told:?}");
+    }
+}
