@@ -102,7 +102,10 @@ fn servers_are_shown_the_certificate_that_is_given_or_nothing_is_sent() {
     let strange =
         secret("own", "kubernetes.io/tls", &[("tls.crt", &stranger.pem), ("tls.key", &stranger.key)]);
     let shown = [("protocol", "https"), ("server-certificate-secret", "own")];
-    answered(&servers, "mtls", &shown, &[pair], Some("mtls haproxy 127.0.0.1 mtls.shop.svc"));
+    let labelled = secret("own", "Opaque", &[("tls.crt", &own.pem), ("tls.key", &own.key)]);
+    for pair in [pair, labelled] {
+        answered(&servers, "mtls", &shown, &[pair], Some("mtls haproxy 127.0.0.1 mtls.shop.svc"));
+    }
     answered(&servers, "mtls", &[("protocol", "https")], &[], None);
     for unusable in [
         vec![],

@@ -790,7 +790,7 @@ pub const TABLE: &[Row] = &[
         example: "haproxy-tls",
         reload: Reload::Change,
         guards: true,
-        about: "TLS Secret of the same namespace with the certificate that HAProxy shows to servers. Without the Secret there are no servers.",
+        about: "Secret of the same namespace, of type `kubernetes.io/tls` or labelled, with the certificate (`tls.crt`, `tls.key`) that HAProxy shows to servers. Without the Secret there are no servers.",
         levels: &[Path, Ingress, Service],
         ..ROW
     },
