@@ -46,6 +46,8 @@ pub struct SecretsAtTime {
     store: Option<Arc<Snapshot>>,
     pub(super) labelled: Option<Arc<Snapshot>>,
     pub(super) config_maps: Option<Arc<Snapshot>>,
+    /// Whether Secrets of other types are read by our label alone: annotations of other controllers name some without it.
+    pub(super) needs_label: bool,
     default: Option<TlsSecretName>,
     /// Whether hosts without a certificate are refused, by the configuration's word.
     refuses: bool,
@@ -125,6 +127,11 @@ impl SecretsAtTime {
             store: store(SECRETS, "secrets"),
             labelled: store(LABELLED, "secrets"),
             config_maps: store(CONFIG_MAPS, "configmaps"),
+            needs_label: config
+                .spec
+                .watched_resources
+                .get(LABELLED)
+                .is_some_and(|of| of.label_selector.is_some()),
             default: text("namespace").zip(text("name")),
             refuses: default.and_then(Value::as_str) == Some("none"),
             date: date.and_then(|date| Some(date.duration_since(UNIX_EPOCH).ok()?.as_secs())),

@@ -128,11 +128,10 @@ impl NamedObjects {
             if store.as_ref()?.get(namespace, &named.name).is_some() {
                 return None;
             }
-            let sentence = format!(
-                "there is no {word} {namespace}/{} with the label haproxy-haptic.org/use: {}",
-                shortened(&named.name),
-                named.without
-            );
+            let needs_label = named.kind == NamedKind::ConfigMap || self.there.needs_label;
+            let label = if needs_label { " with the label haproxy-haptic.org/use" } else { "" };
+            let (name, without) = (shortened(&named.name), named.without);
+            let sentence = format!("there is no {word} {namespace}/{name}{label}: {without}");
             Some(options::finding(kind, named.option, sentence))
         });
         missing.collect()
