@@ -23,6 +23,7 @@ use std::{
     net::{TcpListener, TcpStream},
     sync::{Arc, LazyLock},
     thread,
+    time::{Duration, Instant},
 };
 
 const HOST: &str = "shop.example.com";
@@ -109,7 +110,9 @@ const RECIPES: &[(&str, See)] = &[
         }
     }),
     ("Limit requests at a time, and bytes a second", |site| {
-        assert_eq!(get(site, "/").service(), Some(1));
+        let begun = Instant::now();
+        assert_eq!(get(site, "/").body.len(), LARGE);
+        assert!(begun.elapsed() > Duration::from_secs(1), "{:?}", begun.elapsed());
         let held = never_answered(site, 10);
         within_patience(|| get(site, "/").status == 429);
         drop(held);
@@ -466,6 +469,31 @@ fn sick_server() -> u16 {
     port
 }
 
+/// Bytes of a large answer.
+const LARGE: usize = 1_500_000;
+
+/// A server of large answers, and of none to `/never`; its port. It ends with the process.
+fn server_of_large_answers() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let answer = |mut connection: TcpStream| -> std::io::Result<()> {
+        let mut head = [0; 4096];
+        let length = connection.read(&mut head)?;
+        if String::from_utf8_lossy(&head[..length]).contains("/never") {
+            return std::io::copy(&mut connection, &mut std::io::sink()).map(drop);
+        }
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {LARGE}\r\nConnection: close\r\n\r\n");
+        connection.write_all(head.as_bytes())?;
+        connection.write_all(&vec![b'a'; LARGE])
+    };
+    thread::spawn(move || {
+        for connection in listener.incoming().flatten() {
+            thread::spawn(move || answer(connection));
+        }
+    });
+    port
+}
+
 /// More servers of the Service of most recipes.
 fn more_servers(port: u16, address: &str) -> Value {
     let labels = json!({"kubernetes.io/service-name": "shop"});
@@ -515,6 +543,10 @@ fn lead(title: &str, own: Option<&(Around, usize)>, slice: &mut Value) {
     if let Some((servers, number)) = own {
         // Each is a Service and an EndpointSlice.
         slice["ports"][0]["port"] = servers.services()[number * 2 + 1]["ports"][0]["port"].clone();
+        slice["endpoints"] = json!([{"addresses": ["127.0.0.1"]}]);
+    }
+    if title == "Limit requests at a time, and bytes a second" {
+        slice["ports"][0]["port"] = json!(server_of_large_answers());
         slice["endpoints"] = json!([{"addresses": ["127.0.0.1"]}]);
     }
     if title == "Another Service while none is ready" {
