@@ -57,6 +57,10 @@ kinds! {
         "A Service that a path or an annotation names is not there: its requests get 503. Create the Service, or name another one.",
     PortMissing "port_missing" "port missing"
         "The Service does not have the port: its requests get 503. Name one that the note lists.",
+    SecretMissing "secret_missing" "Secret missing"
+        "A Secret that an annotation names is not there, or not where it is looked for; the note says what there is without it. Create it, with the label `haproxy-haptic.org/use`, or name another one.",
+    ConfigMapMissing "config_map_missing" "ConfigMap missing"
+        "A ConfigMap that an annotation names is not there, or has no label `haproxy-haptic.org/use`; the note says what there is without it. Create it, or name another one.",
     BackendInvalid "backend_invalid" "no usable backend"
         "A path leads to no Service, or names no port of it: it is not served. Name both.",
     HostInvalid "host_invalid" "no host name"

@@ -1,6 +1,9 @@
 //! What one object asks for, before it is known who else asks for the same.
 
-use super::{contest::Age, matching::Match, names, passthrough::PassedHosts, regex_cost::PatternCost};
+use super::{
+    contest::Age, findings::named_objects::NamedObject, matching::Match, names, passthrough::PassedHosts,
+    regex_cost::PatternCost,
+};
 use haptic_model::Finding;
 use serde_json::{Map, Value};
 use std::{
@@ -28,6 +31,8 @@ pub struct Claims {
     pub looked_up: Vec<(usize, Arc<str>)>,
     /// The hosts of which others of its namespace may say something for it, whether it has routes there or not.
     pub named: Vec<Arc<str>>,
+    /// Secrets and ConfigMaps that its options name.
+    pub(crate) named_objects: Vec<NamedObject>,
     /// The hosts that it wants TLS passed through for; `None` where the operator lets nobody have that.
     pub(crate) passed: Option<PassedHosts>,
     /// What counts for its routes; the first is what counts for the object as a whole.
@@ -156,6 +161,7 @@ impl Default for Claims {
             asked: Vec::new(),
             looked_up: Vec::new(),
             named: Vec::new(),
+            named_objects: Vec::new(),
             passed: None,
             groups: Vec::new(),
             fields: Fields::default(),

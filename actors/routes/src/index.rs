@@ -5,7 +5,10 @@ use super::{
     asked::Demands,
     claims::{Backend, Claims, RouteClaim, Standing},
     contest::{Claimant, Claimants, Contest, Holder},
-    findings::certificates::{NamedCertificates, SecretsAtTime},
+    findings::{
+        certificates::{NamedCertificates, SecretsAtTime},
+        named_objects::NamedObjects,
+    },
     hosts::{Hosts, Tls},
     lists::{HostList, ListEntry, Lists},
     matching::{Match, MatchShape, candidates_of, hosts},
@@ -40,6 +43,7 @@ pub struct RouteIndex {
     findings: Findings,
     asked: Demands,
     certificates: NamedCertificates,
+    named_objects: NamedObjects,
     /// The objects that name a host, as [`Claims::named`] has it.
     naming: HashMap<Arc<str>, BTreeSet<Arc<ObjectRef>>>,
     pace: ReloadPace,
@@ -96,6 +100,7 @@ impl Default for RouteIndex {
             findings: Findings::default(),
             asked: Demands::default(),
             certificates: NamedCertificates::default(),
+            named_objects: NamedObjects::default(),
             naming: HashMap::new(),
             pace: ReloadPace::default(),
             is_read_anew: false,
@@ -191,11 +196,13 @@ impl RouteIndex {
                 self.withdraw(&object, &before, &mut touched);
                 self.asked.remove(&object.namespace, &before, self.clock.as_ref());
                 self.certificates.remove(&object.namespace, &before);
+                self.named_objects.remove(&object, &before);
             }
             if let Some(claims) = claims {
                 self.enter(&object, &claims, &mut touched);
                 self.asked.add(&object.namespace, &claims);
                 self.certificates.add(&object.namespace, &claims);
+                self.named_objects.add(&object, &claims);
                 self.claims.insert(object.clone(), claims);
             }
             touched.objects.insert(object);
@@ -272,12 +279,20 @@ impl RouteIndex {
         &self.certificates
     }
 
-    /// The Secrets of certificates as they are, at a time: what is found at the objects that bring them may be other than before.
+    /// Which of the Secrets and ConfigMaps are there that options name.
+    pub(super) fn named_objects(&self) -> &NamedObjects {
+        &self.named_objects
+    }
+
+    /// The Secrets and ConfigMaps as they are, at a time: what is found at the objects that name them may be other than before.
     pub(super) fn set_secrets(&mut self, secrets: &SecretsAtTime) {
-        let Some(concerned) = self.certificates.update(secrets) else { return };
-        let has =
-            |(object, claims): &(&Arc<ObjectRef>, &Arc<Claims>)| concerned.concern(&object.namespace, claims);
-        let objects: Vec<_> = self.claims.iter().filter(has).map(|(object, _)| object.clone()).collect();
+        let mut objects = self.named_objects.update(secrets);
+        if let Some(concerned) = self.certificates.update(secrets) {
+            let has = |(object, claims): &(&Arc<ObjectRef>, &Arc<Claims>)| {
+                concerned.concern(&object.namespace, claims)
+            };
+            objects.extend(self.claims.iter().filter(has).map(|(object, _)| object.clone()));
+        }
         for object in objects {
             self.write(&object);
         }

@@ -10,7 +10,7 @@ use super::{
         About, Family, FamilySettings, ForeignOptions, HostOptions, Neighbours, PathRules,
         neighbours::OptionValues,
     },
-    findings::{foreign, nowhere},
+    findings::{foreign, named_objects, nowhere},
     ingress_ground::IngressGround,
     lists::encoded,
     matching::{ANY_HOST, Match, MatchShape, host_of},
@@ -238,6 +238,7 @@ pub fn claims(json: &[u8], classes: &Classes, ground: &IngressGround<'_>) -> Res
     claims.findings.extend(app_root::in_vain(&grouping, &claims, &annotations));
     let (groups, refused, ineffective) = grouping.done();
     claims.findings.extend(options::code_without_redirect(groups.iter().map(|group| &group.options)));
+    claims.named_objects = named_objects::named_by(groups.iter().map(|group| &group.options));
     claims.groups = groups_of(&metadata.namespace, groups, settings);
     claims.asked = auth::services_of(&metadata.namespace, &claims.groups);
     claims.looked_up = auth::looked_up(&claims.groups);

@@ -4,6 +4,7 @@ use super::{
     auth,
     claims::{Backend, Claims, Port, RouteClaim, RouteGroup, Standing, ToHttps},
     contest::Age,
+    findings::named_objects::NamedKind,
     hosts::{ClientCa, Tls},
     index::{RouteIndex, hosts_of},
     ingress::at,
@@ -87,6 +88,8 @@ pub(super) fn of(got: &Got<'_>) -> (Arc<[u8]>, Vec<Finding>) {
     let brought = got.claims.certificates.iter();
     found.extend(brought.flat_map(|(host, secrets)| got.about_certificate(host, secrets, &over)));
     found.extend(got.without_certificate());
+    found.extend(got.index.named_objects().missing(&got.object.namespace, got.claims));
+    found.extend(got.shown_to_servers());
     found.extend(got.asks_nobody());
     let found = few(found);
     let rejected: Vec<&str> = found.iter().map(|finding| &*finding.sentence).collect();
@@ -245,6 +248,17 @@ impl Got<'_> {
             .filter(|host| self.passes(host).is_none())
             .filter(|host| !has(host) && !wildcard_over(host).is_some_and(|over| has(&over)));
         without.filter_map(|host| self.index.certificates().found_at_default(host)).collect()
+    }
+
+    /// What is wrong with the certificates that its servers are shown.
+    fn shown_to_servers(&self) -> Vec<Finding> {
+        let named = self.claims.named_objects.iter().filter(|named| named.kind == NamedKind::Certificate);
+        let found = named.filter_map(|named| {
+            let certificates = self.index.certificates();
+            let found = certificates.found_at_option(&self.object.namespace, &named.name, named.without)?;
+            Some(found.at_annotation(&format!("{}{}", options::PREFIX, named.option)))
+        });
+        found.collect()
     }
 
     /// Where it has somebody asked behind a route that is not there, or is not for it.

@@ -10,7 +10,7 @@ use crate::{
     claims::{Claims, RouteGroup},
     class::{self, Classes},
     families::Neighbours,
-    findings::certificates::SecretsAtTime,
+    findings::certificates::{NamedCertificates, SecretsAtTime},
     gateway::GatewayModel,
     index::RouteIndex,
     ingress,
@@ -189,6 +189,7 @@ impl Routes {
             all = all.with(class_settings_of(&name), table.class_settings.clone());
             self.tables.insert(name, table);
         }
+        self.tcp.set_secrets(&secrets);
         let all = self.tcp.beside(config, snapshots, all);
         let all = self.gateway.beside(config, snapshots, all, clock);
         self.gather_findings(of_config_maps);
@@ -227,7 +228,9 @@ impl Routes {
     #[must_use]
     pub fn due(&self) -> Option<Instant> {
         let expiring = || {
-            let next = self.tables.values().filter_map(|table| table.index.certificates().due()).min()?;
+            let of_tables = self.tables.values().map(|table| table.index.certificates());
+            let all = of_tables.chain([self.tcp.certificates()]);
+            let next = all.filter_map(NamedCertificates::due).min()?;
             Some(self.now? + next.duration_since(self.date?).unwrap_or_default())
         };
         let free = self.tables.values().filter_map(|table| table.index.due());

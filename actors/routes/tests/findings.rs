@@ -56,15 +56,25 @@ impl Cluster {
         self.put("services", namespace, name, json!({"metadata": {}, "spec": {"ports": ports}}));
     }
 
+    /// From now on it has Secrets and ConfigMaps with our label, too.
+    fn watch_labelled(&mut self) {
+        let empty = self.stores["secrets"].clone();
+        let labelled = ["labelledsecrets", "labelledconfigmaps"];
+        self.stores.extend(labelled.map(|name| (Arc::<str>::from(name), empty.clone())));
+    }
+
     fn findings(&mut self) -> Findings {
         let watched = |version: &str, resources: &str| json!({"apiVersion": version, "resources": resources});
+        let of_store = |name: &str| match name {
+            "ingresses" => watched("networking.k8s.io/v1", "ingresses"),
+            _ => watched("v1", name.trim_start_matches("labelled")),
+        };
+        let resources: serde_json::Map<String, Value> =
+            self.stores.keys().map(|name| (name.to_string(), of_store(name))).collect();
         let spec = json!({
             "credentialsSecretRef": {"name": "c"}, "podSelector": {"matchLabels": {"a": "b"}}, "hosts": self.hosts,
             "templatingSettings": {"extraContext": self.context},
-            "watchedResources": {
-                "ingresses": watched("networking.k8s.io/v1", "ingresses"), "services": watched("v1", "services"),
-                "secrets": watched("v1", "secrets"), "configmaps": watched("v1", "configmaps"),
-            },
+            "watchedResources": resources,
         });
         let config = ActiveConfig::of("c", "n", serde_json::from_value(spec).unwrap());
         let stores =
@@ -164,6 +174,86 @@ fn a_service_that_auth_url_asks_is_found_missing_until_it_comes_in_any_namespace
         let missing = cluster.one(annotated(&[(option, "sorry:80")]));
         assert!(missing.kind == ServiceMissing && missing.sentence.contains(option), "{missing:?}");
     }
+}
+
+#[test]
+fn secrets_and_config_maps_that_options_name_are_found_missing_until_they_come() {
+    let mut cluster = Cluster::new();
+    cluster.watch_labelled();
+    cluster.put("secrets", "shop", "shop-tls", secret(&["shop.example"], 0, 90));
+    for (option, kind, store) in [
+        ("auth-secret", SecretMissing, "labelledsecrets"),
+        ("client-ca-secret", SecretMissing, "labelledsecrets"),
+        ("error-pages", ConfigMapMissing, "labelledconfigmaps"),
+        ("server-ca-config-map", ConfigMapMissing, "labelledconfigmaps"),
+        ("server-ca-secret", SecretMissing, "labelledsecrets"),
+        ("server-certificate-secret", SecretMissing, "labelledsecrets"),
+        ("server-certificate-secret", SecretMissing, "secrets"),
+    ] {
+        let mut ingress = annotated(&[("protocol", "https"), (option, "needed")]);
+        ingress["spec"]["tls"] = with_tls(Some("shop-tls"))["spec"]["tls"].clone();
+        let missing = cluster.one(ingress);
+        let place = missing.place.annotation.as_deref();
+        assert_eq!((missing.kind, place), (kind, Some(&*format!("haproxy-haptic.org/{option}"))));
+        assert!(missing.sentence.contains("shop/needed"), "{}", missing.sentence);
+        let needed = || secret(&["needed.example"], 0, 90);
+        cluster.put(store, "other", "needed", needed());
+        assert_eq!(cluster.kinds(), [kind], "that of another namespace is none");
+        cluster.put(store, "shop", "needed", needed());
+        assert_eq!(cluster.kinds(), [], "{option} in {store}");
+        cluster.remove(store, "shop", "needed");
+        assert_eq!(cluster.kinds(), [kind], "{option} in {store}");
+    }
+    assert_eq!(cluster.found(plain()), [], "nothing of it is left");
+}
+
+#[test]
+fn the_certificate_that_servers_are_shown_expires_as_those_of_hosts() {
+    let mut cluster = Cluster::new();
+    cluster.put("secrets", "shop", "shown", secret(&["haproxy.example"], 0, 100));
+    let shown = annotated(&[("protocol", "https"), ("server-certificate-secret", "shown")]);
+    cluster.put("ingresses", "shop", "shop", shown);
+    let now = Instant::now();
+    cluster.routes.set_time(now);
+    for (day, kinds, next) in [
+        (50, vec![], Some(36)),
+        (91, vec![CertificateExpiring], Some(6)),
+        (101, vec![CertificateExpired], None),
+    ] {
+        cluster.routes.set_date(UNIX_EPOCH + Duration::from_secs(day * DAY));
+        assert_eq!(cluster.kinds(), kinds, "day {day}");
+        assert_eq!(cluster.routes.due(), next.map(|days| now + Duration::from_secs(days * DAY)), "day {day}");
+    }
+    let found = cluster.of("shop", "shop");
+    assert_eq!(found[0].place.annotation.as_deref(), Some("haproxy-haptic.org/server-certificate-secret"));
+    cluster.put("secrets", "shop", "shown", secret(&["haproxy.example"], 90, 180));
+    assert_eq!(cluster.kinds(), [], "it is renewed");
+}
+
+#[test]
+fn the_certificate_of_a_tcp_service_is_found_missing_and_expired_at_the_service() {
+    let mut cluster = Cluster::new();
+    cluster.context = json!({"tcpPorts": [5432]});
+    let annotations =
+        json!({"haproxy-haptic.org/tcp-ports": "5432:http", "haproxy-haptic.org/tcp-tls-secret": "db-tls"});
+    let ports = json!([{"name": "http", "port": 80}]);
+    let service = json!({"metadata": { "annotations": annotations }, "spec": { "ports": ports }});
+    cluster.put("services", "shop", "db", service);
+    let found =
+        |cluster: &mut Cluster| cluster.findings().of(&ObjectRef::new("services", "shop", "db")).to_vec();
+    let missing = found(&mut cluster);
+    assert_eq!(missing.len(), 1, "{missing:?}");
+    let place = missing[0].place.annotation.as_deref();
+    assert_eq!((missing[0].kind, place), (SecretMissing, Some("haproxy-haptic.org/tcp-tls-secret")));
+    cluster.put("secrets", "shop", "db-tls", secret(&["db.example"], 0, 100));
+    assert_eq!(found(&mut cluster), []);
+    let now = Instant::now();
+    cluster.routes.set_time(now);
+    cluster.routes.set_date(UNIX_EPOCH + Duration::from_secs(98 * DAY));
+    assert_eq!(found(&mut cluster)[0].kind, CertificateExpiring);
+    assert_eq!(cluster.routes.due(), Some(now + Duration::from_secs(2 * DAY)));
+    cluster.remove("secrets", "shop", "db-tls");
+    assert_eq!(found(&mut cluster)[0].kind, SecretMissing);
 }
 
 #[test]

@@ -174,8 +174,11 @@ fn named_by_annotations(ingress: &Value) -> Vec<Value> {
             .unwrap_or_default()
     };
     let url = annotation("auth-url").strip_prefix("http://").and_then(|rest| rest.split('/').next());
+    // One of another namespace is among the objects.
+    let url = url.filter(|authority| !authority.contains('.'));
     let weights = annotation("weights").split(',').filter_map(|one| one.trim().split('=').next());
-    let all = weights.chain([annotation("canary-service"), annotation("mirror-service")]).chain(url);
+    let named = ["canary-service", "default-service", "error-service", "mirror-service"].map(annotation);
+    let all = weights.chain(named).chain(url);
     let backend = |one: &str| {
         let (name, port) = one.rsplit_once(':')?;
         Some(json!({ "name": name, "port": { "number": port.parse::<u16>().ok()? } }))

@@ -96,6 +96,11 @@ const RUN_ELSEWHERE: &[(&str, &str)] = &[
         "the libraries' tests of servers set this annotation",
     ),
     (
+        "kubectl create secret generic shop-pair --from-file=tls.crt --from-file=tls.key",
+        "tests `libraries::cookbook` make such a Secret",
+    ),
+    ("kubectl label secret shop-pair haproxy-haptic.org/use=certificate", "the label of the same Secret"),
+    (
         "kubectl create secret generic shop-users --from-file=auth",
         "the Secret below it, which `libraries::cookbook` reads",
     ),

@@ -4,19 +4,27 @@ use crate::{
     SERIES,
     around::Around,
     auth_server,
-    client::{Answer, Way, ask},
+    client::{Answer, Way, ask, converse},
     echo,
+    patience::within_patience,
     site::{Scheme, Site},
 };
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use integration_tests::{
-    certificate::{Authority, for_host},
+    certificate::{Authority, Certificate, for_host},
     chart::merged,
     cookbook,
     http::{client_config_of, client_config_with},
 };
 use serde_json::{Value, json};
-use std::sync::{Arc, LazyLock};
+use std::{
+    collections::BTreeSet,
+    io::{Read, Write},
+    net::{TcpListener, TcpStream},
+    sync::{Arc, LazyLock},
+    thread,
+    time::{Duration, Instant},
+};
 
 const HOST: &str = "shop.example.com";
 
@@ -35,6 +43,12 @@ const RECIPES: &[(&str, See)] = &[
             [200, 401, 401]
         );
     }),
+    ("Users in entries of their own", |site| {
+        let with = |credentials: &str| {
+            get_with(site, "/", &format!("Authorization: Basic {}\r\n", BASE64.encode(credentials))).status
+        };
+        assert_eq!(["anna:secret", "bob:secret", "bob:wrong", "eve:secret"].map(with), [200, 200, 401, 401]);
+    }),
     ("Ask oauth2-proxy who it is", |site| {
         let stranger = get(site, "/cart?x");
         let start = "https://shop.example.com/oauth2/start?rd=%2Fcart%3Fx";
@@ -46,6 +60,11 @@ const RECIPES: &[(&str, See)] = &[
         let known = get_with(site, "/cart", "Cookie: session=good\r\nRemote_User: root\r\n");
         assert_eq!((known.status, known.sent("remote-user")), (200, Some("anna")));
         assert!(!known.body.contains("root"), "{known:?}");
+        assert_eq!(get(site, "/cart").status, 401);
+    }),
+    ("Ask an authentication service of another namespace", |site| {
+        let known = get_with(site, "/cart", "Cookie: session=good\r\nRemote-User: root\r\n");
+        assert_eq!((known.status, known.sent("remote-user")), (200, Some("anna")));
         assert_eq!(get(site, "/cart").status, 401);
     }),
     ("Let in clients by their certificate", |site| {
@@ -64,7 +83,22 @@ const RECIPES: &[(&str, See)] = &[
         assert_eq!((stranger.status, stranger.header("location")), (303, Some("/welcome")));
         assert_eq!(site.get(Scheme::Https, HOST, "/welcome").service(), Some(2));
     }),
-    ("Let in only some networks", |site| assert_eq!(get(site, "/").status, 403)),
+    ("Know clients by their certificate, without requiring one", |site| {
+        let own = authority().sign_client("anna", &[]).unwrap();
+        let config = Arc::new(client_config_of(&own).unwrap());
+        let way = Way { tls: Some((HOST, config)), ..site.way(Scheme::Https, HOST) };
+        let anna = ask(&way, &format!("GET / HTTP/1.1\r\nHost: {HOST}\r\n"), "").unwrap();
+        assert_eq!(anna.sent("x-client-dn"), Some("O=Shop\\, Inc.,CN=anna"));
+        assert_eq!((anna.status, anna.sent("x-client-verify")), (200, Some("SUCCESS")));
+        let stranger = site.get(Scheme::Https, HOST, "/");
+        assert_eq!((stranger.status, stranger.sent("x-client-verify")), (200, Some("NONE")));
+    }),
+    ("Let in only some networks", |site| {
+        let from = |address: &str| get_with(site, "/", &format!("X-Forwarded-For: {address}\r\n")).status;
+        assert_eq!(["10.1.2.3", "192.168.7.7", "fd00::1"].map(from), [200; 3]);
+        assert_eq!(["203.0.113.9", "2001:db8::1"].map(from), [403; 2]);
+        assert_eq!(get(site, "/").status, 403);
+    }),
     ("Limit requests", |site| {
         let statuses: Vec<u16> = (0..7).map(|_| get(site, "/").status).collect();
         assert_eq!(statuses, [200, 200, 200, 200, 200, 429, 429]);
@@ -76,7 +110,12 @@ const RECIPES: &[(&str, See)] = &[
         }
     }),
     ("Limit requests at a time, and bytes a second", |site| {
-        assert_eq!(get(site, "/").service(), Some(1));
+        let begun = Instant::now();
+        assert_eq!(get(site, "/").body.len(), LARGE);
+        assert!(begun.elapsed() > Duration::from_secs(1), "{:?}", begun.elapsed());
+        let held = never_answered(site, 10);
+        within_patience(|| get(site, "/").status == 429);
+        drop(held);
     }),
     ("Limit the size of bodies", |site| {
         let post = |bytes: usize| site.ask(Scheme::Http, "POST", HOST, "/", "", &"x".repeat(bytes)).status;
@@ -94,6 +133,14 @@ const RECIPES: &[(&str, See)] = &[
         let answer = get(site, "/cart?x=1");
         let expected = (307, Some("https://shop.example.com:8443/cart?x=1"));
         assert_eq!((answer.status, answer.header("location")), expected);
+    }),
+    ("HSTS, and preload", |site| {
+        let told = |scheme| {
+            let answer = site.get(scheme, HOST, "/");
+            answer.header("strict-transport-security").map(str::to_owned)
+        };
+        let year = "max-age=31536000; includeSubDomains; preload".to_owned();
+        assert_eq!((told(Scheme::Https), told(Scheme::Http)), (Some(year), None));
     }),
     ("Redirect www", |site| {
         let answer = site.get(Scheme::Http, "www.shop.example.com", "/cart?x=1");
@@ -146,9 +193,30 @@ const RECIPES: &[(&str, See)] = &[
         assert_eq!(answer.header("access-control-allow-origin"), Some("https://app.example.com"));
         assert_eq!(preflight("https://evil.example").header("access-control-allow-origin"), None);
     }),
+    ("Origins by a pattern, and private networks (CORS)", |site| {
+        let preflight = |origin: &str| {
+            let wanted =
+                "Access-Control-Request-Method: GET\r\nAccess-Control-Request-Private-Network: true\r\n";
+            site.ask(Scheme::Http, "OPTIONS", HOST, "/", &format!("Origin: {origin}\r\n{wanted}"), "")
+        };
+        for origin in ["https://a.example.com", "https://shop-7.example.net"] {
+            let answer = preflight(origin);
+            let told = ["origin", "private-network", "credentials"];
+            let told = told.map(|what| answer.header(&format!("access-control-allow-{what}")));
+            assert_eq!(told, [Some(origin), Some("true"), Some("true")], "{answer:?}");
+            assert_eq!(answer.header("access-control-max-age"), Some("600"));
+        }
+        for origin in ["https://a.b.example.com", "https://shop-x.example.net", "http://a.example.com"] {
+            assert_eq!(preflight(origin).header("access-control-allow-origin"), None, "{origin}");
+        }
+    }),
     ("Speak TLS to servers", |site| {
-        // Its Secrets are not shown: nobody is asked.
-        assert_eq!(get(site, "/").status, 503);
+        // Who asks is known by the certificate that is shown.
+        assert_eq!(get(site, "/").body, "mtls haproxy 127.0.0.1 shop.default.svc");
+    }),
+    ("Servers that say what they speak", |site| {
+        let answer = get(site, "/");
+        assert!(answer.body.starts_with("h2 HTTP/2.0 "), "{answer:?}");
     }),
     ("Tell servers the client's address", |site| {
         // What the answering server gets first is no request.
@@ -176,10 +244,35 @@ const RECIPES: &[(&str, See)] = &[
         assert_eq!((again.status, again.header("set-cookie")), (200, None), "it is known");
     }),
     ("Choose the server by a header", |site| {
-        assert_eq!(get_with(site, "/", "X-User: anna\r\n").service(), Some(1));
+        let servers: BTreeSet<Option<u8>> = (0..60)
+            .map(|user| {
+                let asked = [0; 3].map(|_| get_with(site, "/", &format!("X-User: {user}\r\n")).service());
+                assert!(asked.iter().all(|server| *server == asked[0]), "{user}: {asked:?}");
+                asked[0]
+            })
+            .collect();
+        assert_eq!(servers, BTreeSet::from([Some(1), Some(4)]), "both have users");
     }),
     ("Ask servers whether they work", |site| {
+        // One of two servers answers with errors alone: it gets no requests once it was asked.
+        within_patience(|| (0..20).all(|_| get(site, "/").service() == Some(1)));
+    }),
+    ("Connect to the address of a Service", |site| {
+        assert_eq!(get(site, "/").service(), Some(7));
+    }),
+    ("Requests that wait for a server", |site| {
         assert_eq!(get(site, "/").service(), Some(1));
+        let held = never_answered(site, 2);
+        within_patience(|| get(site, "/").status == 503);
+        drop(held);
+    }),
+    ("Wait for bodies before servers get them", |site| {
+        assert_eq!(site.ask(Scheme::Http, "POST", HOST, "/", "", "abc").service(), Some(1));
+        let mut slow = TcpStream::connect(site.address(Scheme::Http)).unwrap();
+        write!(slow, "POST / HTTP/1.1\r\nHost: {HOST}\r\nContent-Length: 3\r\n\r\na").unwrap();
+        let mut answer = [0; 13];
+        slow.read_exact(&mut answer).unwrap();
+        assert_eq!(&answer, b"HTTP/1.1 408 ");
     }),
     ("Rewrite the path", |site| {
         assert_eq!(get(site, "/api/users?x=1").request_line(), "GET /v2/users?x=1 HTTP/1.1");
@@ -189,6 +282,10 @@ const RECIPES: &[(&str, See)] = &[
             ["/shop/cart?x=1", "/shop", "/v2/items/7"].map(|path| get(site, path).request_line().to_owned());
         assert_eq!(asked, ["GET /cart?x=1 HTTP/1.1", "GET / HTTP/1.1", "GET /items/v2/7 HTTP/1.1"]);
         assert_eq!(["/shopping", "/v2/items/x"].map(|path| get(site, path).status), [404, 404]);
+    }),
+    ("Paths whatever their case", |site| {
+        assert_eq!(get(site, "/SHOP/Cart").request_line(), "GET /SHOP/Cart HTTP/1.1");
+        assert_eq!(get(site, "/shop/7").status, 404);
     }),
     ("A canary", |site| {
         let said =
@@ -214,10 +311,13 @@ const RECIPES: &[(&str, See)] = &[
         assert!(shares[1] > 150 && shares[2] > 20 && shares[3] > 0, "{shares:?}");
     }),
     ("Copies of requests for a new version", |site| {
-        // Who gets copies, and how many, is what the tests of mirrors see.
-        for _ in 0..20 {
+        let copies = || COPIED.1.with("get /cart ").len();
+        let before = copies();
+        for _ in 0..300 {
             assert_eq!(get(site, "/cart").service(), Some(1));
         }
+        within_patience(|| copies() > before);
+        assert!(copies() - before < 150, "{} of 300", copies() - before);
     }),
     ("Route by method, header or query", |site| {
         let ask = |method: &str, path: &str, header: &str| {
@@ -238,6 +338,17 @@ const RECIPES: &[(&str, See)] = &[
         let config = Arc::new(client_config_with(old).unwrap());
         let way = Way { tls: Some((HOST, config)), ..site.way(Scheme::Https, HOST) };
         assert!(ask(&way, &format!("GET / HTTP/1.1\r\nHost: {HOST}\r\n"), "").is_err());
+    }),
+    ("A certificate in a Secret of any type", |site| {
+        assert_eq!(shown_for(site, HOST), Some(SHOWN.der.clone()));
+    }),
+    ("A certificate for hosts without one", |site| {
+        assert_eq!(shown_for(site, "unknown.example"), Some(SHOWN.der.clone()));
+    }),
+    ("No TLS for unknown names", |site| {
+        assert_eq!(site.get(Scheme::Https, HOST, "/").status, 200);
+        let head = "GET / HTTP/1.1\r\nHost: unknown.example\r\n";
+        assert!(ask(&site.way(Scheme::Https, "unknown.example"), head, "").is_err());
     }),
     ("Pass TLS through", |site| {
         // The echo behind it speaks no TLS: what it is sent is the greeting itself.
@@ -261,6 +372,17 @@ const RECIPES: &[(&str, See)] = &[
         assert_eq!((answer.status, answer.body.trim_end()), (503, "<h1>Back at noon</h1>"));
         assert_eq!(answer.header("content-type"), Some("text/html"));
     }),
+    ("Another Service while none is ready", |site| {
+        assert_eq!(get(site, "/").service(), Some(2));
+    }),
+    ("Answers of another Service for errors", |site| {
+        // The server answers each path so once, of all sites.
+        let here = site.address(Scheme::Http).port();
+        let answer = get(site, &format!("/first-500/{here}"));
+        assert_eq!((answer.service(), answer.sent("x-code")), (Some(2), Some("500")));
+        assert_eq!(get(site, &format!("/first-404/{here}")).status, 404);
+        assert_eq!(get(site, "/").service(), Some(1));
+    }),
     ("A maintenance page", |site| {
         let answer = get(site, "/");
         assert_eq!((answer.status, &*answer.body), (503, "<h1>Back at noon</h1>"));
@@ -274,6 +396,15 @@ const RECIPES: &[(&str, See)] = &[
         let answer = site.get(Scheme::Http, "other.example.com", "/");
         assert_eq!((answer.status, answer.header("content-type")), (404, Some("text/html")));
         assert!(answer.body.contains("<h1>Nothing here</h1>"), "{answer:?}");
+    }),
+    ("A log of JSON, without some requests", |site| {
+        assert_eq!(get_with(site, "/healthz", "X-Request-Id: untold\r\n").status, 200);
+        assert_eq!(get_with(site, "/cart", "X-Request-Id: told\r\n").status, 200);
+        let lines = site.logs("\"id\":\"told\"");
+        let line = lines.lines().find(|line| line.contains("\"id\":\"told\"")).unwrap();
+        let told: Value = serde_json::from_str(line).unwrap();
+        assert_eq!((&told["path"], &told["status"]), (&json!("/cart"), &json!(200)));
+        assert!(!lines.contains("untold"), "{lines}");
     }),
     ("Another log format", |site| {
         get(site, "/logged?x=1");
@@ -301,6 +432,139 @@ fn get(site: &Site, path: &str) -> Answer {
 
 fn get_with(site: &Site, path: &str, headers: &str) -> Answer {
     site.ask(Scheme::Http, "GET", HOST, path, headers, "")
+}
+
+/// Requests that are never answered, as long as the connections are there.
+fn never_answered(site: &Site, number: usize) -> Vec<TcpStream> {
+    let one = || {
+        let mut stream = TcpStream::connect(site.address(Scheme::Http)).unwrap();
+        write!(stream, "GET /never HTTP/1.1\r\nHost: {HOST}\r\n\r\n").unwrap();
+        stream
+    };
+    (0..number).map(|_| one()).collect()
+}
+
+/// The certificate that is shown for a host, in DER.
+fn shown_for(site: &Site, host: &str) -> Option<Vec<u8>> {
+    let head = format!("GET / HTTP/1.1\r\nHost: {host}\r\n");
+    converse(&site.way(Scheme::Https, host), &head, "").unwrap().1
+}
+
+/// Who gets copies of requests.
+static COPIED: LazyLock<(u16, auth_server::Questions)> = LazyLock::new(auth_server::start);
+
+/// A certificate that a recipe has shown.
+static SHOWN: LazyLock<Certificate> = LazyLock::new(|| for_host(HOST).unwrap());
+
+/// A server that answers everything with an error; its port. It ends with the process.
+fn sick_server() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for mut connection in listener.incoming().flatten() {
+            let answer = b"HTTP/1.1 500 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+            drop(connection.read(&mut [0; 4096]).and_then(|_| connection.write_all(answer)));
+        }
+    });
+    port
+}
+
+/// Bytes of a large answer.
+const LARGE: usize = 1_500_000;
+
+/// A server of large answers, and of none to `/never`; its port. It ends with the process.
+fn server_of_large_answers() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let answer = |mut connection: TcpStream| -> std::io::Result<()> {
+        let mut head = [0; 4096];
+        let length = connection.read(&mut head)?;
+        if String::from_utf8_lossy(&head[..length]).contains("/never") {
+            return std::io::copy(&mut connection, &mut std::io::sink()).map(drop);
+        }
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {LARGE}\r\nConnection: close\r\n\r\n");
+        connection.write_all(head.as_bytes())?;
+        connection.write_all(&vec![b'a'; LARGE])
+    };
+    thread::spawn(move || {
+        for connection in listener.incoming().flatten() {
+            thread::spawn(move || answer(connection));
+        }
+    });
+    port
+}
+
+/// More servers of the Service of most recipes.
+fn more_servers(port: u16, address: &str) -> Value {
+    let labels = json!({"kubernetes.io/service-name": "shop"});
+    json!({"kind": "EndpointSlice", "metadata": {"namespace": "default", "name": "shop-2", "labels": labels},
+        "addressType": "IPv4", "ports": [{"port": port}], "endpoints": [{"addresses": [address]}]})
+}
+
+fn pair(own: &Certificate, [namespace, name]: [&str; 2], labels: &Value) -> Value {
+    json!({"kind": "Secret", "metadata": {"namespace": namespace, "name": name, "labels": labels},
+        "data": {"tls.crt": BASE64.encode(&own.pem), "tls.key": BASE64.encode(&own.key)}})
+}
+
+/// What a recipe takes for granted.
+fn objects_beside(title: &str, echo: u16) -> Vec<Value> {
+    match title {
+        "Speak TLS to servers" => {
+            let own = authority().sign_client("haproxy", &[]).unwrap();
+            vec![pair(&own, ["default", "haproxy-tls"], &json!({}))]
+        }
+        "A certificate in a Secret of any type" => {
+            let labels = json!({"haproxy-haptic.org/use": "certificate"});
+            vec![pair(&SHOWN, ["default", "shop-pair"], &labels)]
+        }
+        "A certificate for hosts without one" => vec![pair(&SHOWN, ["edge", "wildcard-tls"], &json!({}))],
+        "Choose the server by a header" => vec![more_servers(echo, "127.0.1.4")],
+        "Ask servers whether they work" => vec![more_servers(sick_server(), "127.0.0.1")],
+        "Connect to the address of a Service" => {
+            let [mut own, _] = service("shop", 80, (7, echo));
+            own["spec"] = json!({"clusterIP": "127.0.1.7", "ports": [{"name": "http", "port": echo}]});
+            vec![own]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Servers of its own that the Service of a recipe has, and which of them.
+fn servers_of(title: &str) -> Option<(Around, usize)> {
+    match title {
+        "Speak TLS to servers" => Some((Around::asking(authority(), "shop.default.svc"), 0)),
+        "Servers that say what they speak" => Some((Around::servers(authority(), HOST), 2)),
+        _ => None,
+    }
+}
+
+/// Where the Service of a recipe has its servers.
+fn lead(title: &str, own: Option<&(Around, usize)>, slice: &mut Value) {
+    if let Some((servers, number)) = own {
+        // Each is a Service and an EndpointSlice.
+        slice["ports"][0]["port"] = servers.services()[number * 2 + 1]["ports"][0]["port"].clone();
+        slice["endpoints"] = json!([{"addresses": ["127.0.0.1"]}]);
+    }
+    if title == "Limit requests at a time, and bytes a second" {
+        slice["ports"][0]["port"] = json!(server_of_large_answers());
+        slice["endpoints"] = json!([{"addresses": ["127.0.0.1"]}]);
+    }
+    if title == "Another Service while none is ready" {
+        slice["endpoints"] = json!([]);
+    }
+}
+
+/// The configuration with what a recipe adds, and where the tests have their servers.
+fn change(title: &str, of_recipe: &Value, spec: &mut Value) {
+    let here = spec["allow"]["destinations"].as_array().cloned().unwrap_or_default();
+    *spec = merged(spec.take(), of_recipe);
+    let allowed = spec["allow"]["destinations"].as_array_mut().unwrap();
+    allowed.extend(here);
+    let mut known = BTreeSet::new();
+    allowed.retain(|network| known.insert(network.to_string()));
+    if title == "Let in only some networks" {
+        spec["templatingSettings"]["extraContext"]["trustedProxies"] = json!(["127.0.0.0/8"]);
+    }
 }
 
 /// A Service that recipes lead to, with the server 127.0.1.`number`.
@@ -353,9 +617,12 @@ fn every_recipe_does_what_it_says() {
         let mut manifests: Vec<Value> = recipe.manifests.into_iter().map(stored).collect();
         manifests.push(own_certificate());
         let ((asked, _), echo) = (auth_server::start(), echo::start());
+        manifests.extend(objects_beside(title, echo));
+        let own_servers = servers_of(title);
+        let second = if title.starts_with("Copies of requests") { COPIED.0 } else { echo };
         for (name, port, server) in [
             ("shop", 80, (1, echo)),
-            ("shop-v2", 80, (2, echo)),
+            ("shop-v2", 80, (2, second)),
             ("shop-v3", 80, (3, echo)),
             ("oauth2-proxy", 4180, (1, asked)),
             ("authelia", 9091, (1, asked)),
@@ -364,14 +631,20 @@ fn every_recipe_does_what_it_says() {
             let [usual, mut slice] = service(name, port, server);
             match manifests.iter().find(own) {
                 // That of the recipe itself says more, and its port may have a name.
-                Some(of_recipe) => slice["ports"][0]["name"] = of_recipe["spec"]["ports"][0]["name"].clone(),
+                Some(of_recipe) => {
+                    slice["ports"][0]["name"] = of_recipe["spec"]["ports"][0]["name"].clone();
+                    slice["metadata"]["namespace"] = of_recipe["metadata"]["namespace"].clone();
+                }
                 None => manifests.push(usual),
+            }
+            if name == "shop" {
+                lead(title, own_servers.as_ref(), &mut slice);
             }
             manifests.push(slice);
         }
         for series in SERIES {
             eprintln!("{title}: {series:?}");
-            let change = |spec: &mut Value| *spec = merged(spec.take(), &recipe.spec);
+            let change = |spec: &mut Value| change(title, &recipe.spec, spec);
             see(&Site::start_with(series, &manifests, change));
         }
     }

@@ -135,6 +135,17 @@ fn clients_speak_http_3_where_that_is_set() {
 }
 
 #[test]
+fn http_3_is_not_offered_where_an_ingress_says_what_its_hosts_speak() {
+    let mut manifests = both(&[("tls-alpn", "http/1.1")]);
+    manifests.push(certificate());
+    let setting = |spec: &mut Value| spec["templatingSettings"]["extraContext"]["http3"] = json!(true);
+    on_each_haproxy_with(&manifests, setting, |site| {
+        assert_eq!(site.get(Scheme::Https, HOST, "/on").header("alt-svc"), None);
+        assert!(site.get(Scheme::Https, HOST, "/off").header("alt-svc").is_some());
+    });
+}
+
+#[test]
 fn requests_of_an_ingress_are_not_logged_where_that_is_asked_for() {
     let mut manifests = both(&[("access-log", "false")]);
     manifests.push(certificate());

@@ -66,6 +66,33 @@ fn servers_over_tls_are_asked_for_and_verified_by_the_name_that_is_given() {
 }
 
 #[test]
+fn servers_are_verified_by_the_authority_of_a_config_map_or_there_are_none() {
+    let authority = Authority::new("servers").unwrap();
+    let servers = Around::servers(&authority, "h1-tls.shop.svc");
+    let config_map = |label: &str, text: &str| {
+        json!({"kind": "ConfigMap", "data": { "ca.crt": text },
+            "metadata": { "namespace": "shop", "name": "servers", "labels": { label: "yes" } }})
+    };
+    let label = "haproxy-haptic.org/use";
+    let tls = [("protocol", "https"), ("server-ca-config-map", "servers")];
+    let ca = config_map(label, &authority.pem);
+    answered(&servers, "h1-tls", &tls, &[ca], Some("h1-tls HTTP/1.1 h1-tls.shop.svc /on"));
+    let stranger = Authority::new("stranger").unwrap();
+    for unusable in [
+        vec![],
+        vec![config_map("example.com/use", &authority.pem)],
+        vec![config_map(label, &stranger.pem)],
+        vec![config_map(label, "none of PEM")],
+        vec![secret("servers", "Opaque", &[("ca.crt", &authority.pem)])],
+    ] {
+        answered(&servers, "h1-tls", &tls, &unusable, None);
+    }
+    let both_at_one_level = [tls[0], tls[1], ("server-ca-secret", "servers")];
+    let said = sentences(&rendered_alone(&both(&both_at_one_level)).expect_err("one CA"));
+    assert!(said.contains("must not be given together with server-ca-secret"), "{said}");
+}
+
+#[test]
 fn servers_are_shown_the_certificate_that_is_given_or_nothing_is_sent() {
     let authority = Authority::new("servers").unwrap();
     let servers = Around::asking(&authority, "mtls.shop.svc");
@@ -75,7 +102,10 @@ fn servers_are_shown_the_certificate_that_is_given_or_nothing_is_sent() {
     let strange =
         secret("own", "kubernetes.io/tls", &[("tls.crt", &stranger.pem), ("tls.key", &stranger.key)]);
     let shown = [("protocol", "https"), ("server-certificate-secret", "own")];
-    answered(&servers, "mtls", &shown, &[pair], Some("mtls haproxy 127.0.0.1 mtls.shop.svc"));
+    let labelled = secret("own", "Opaque", &[("tls.crt", &own.pem), ("tls.key", &own.key)]);
+    for pair in [pair, labelled] {
+        answered(&servers, "mtls", &shown, &[pair], Some("mtls haproxy 127.0.0.1 mtls.shop.svc"));
+    }
     answered(&servers, "mtls", &[("protocol", "https")], &[], None);
     for unusable in [
         vec![],

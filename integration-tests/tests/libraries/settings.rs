@@ -1,12 +1,13 @@
 //! Settings of the libraries that clients, and who reads logs, depend on: asked by requests, what they print is looked at nowhere.
 
 use crate::{
-    client::ask,
+    client::{ask, converse},
     on_each_haproxy_with,
     options::{both, certificate},
     site::{Scheme, Site},
 };
-use integration_tests::http::client_config_with;
+use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
+use integration_tests::{certificate::for_host, http::client_config_with};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -84,6 +85,22 @@ fn where_there_is_no_default_certificate_an_unknown_host_gets_no_session() {
             assert!(asks(site, "unknown.example"), "with one it does");
         },
     );
+}
+
+#[test]
+fn the_default_certificate_may_be_that_of_any_labelled_secret() {
+    let own = for_host("default.example").unwrap();
+    let labels = json!({"haproxy-haptic.org/use": "certificate"});
+    let mut all = manifests();
+    all.push(json!({"kind": "Secret", "type": "Opaque",
+        "metadata": {"namespace": "edge", "name": "labelled", "labels": labels},
+        "data": {"tls.crt": BASE64.encode(&own.pem), "tls.key": BASE64.encode(&own.key)}}));
+    let of_it = with(json!({"defaultCertificate": {"namespace": "edge", "name": "labelled"}}));
+    on_each_haproxy_with(&all, of_it, |site| {
+        let (name, head) = ("unknown.example", "GET /on HTTP/1.1\r\nHost: unknown.example\r\n");
+        let (_, shown) = converse(&site.way(Scheme::Https, name), head, "").unwrap();
+        assert_eq!(shown, Some(own.der.clone()));
+    });
 }
 
 #[test]

@@ -114,28 +114,37 @@ fn nobody_is_served_at_ports_that_nobody_asks_for_and_to_who_may_not_come_in() {
 fn tls_ends_at_a_port_with_a_secret_and_without_it_nobody_is_served() {
     let at = SocketAddr::from(([127, 0, 1, 41], echo::start()));
     let own = certificate::for_host("db.example").unwrap();
-    on_each(
-        |first, second| {
-            let mut manifests =
-                asking("secured", 1, at, &[("tcp-ports", &format!("{first}:80")), ("tcp-tls-secret", "db")]);
-            manifests.extend(asking(
-                "broken",
-                1,
-                at,
-                &[("tcp-ports", &format!("{second}:80")), ("tcp-tls-secret", "nonesuch")],
-            ));
-            manifests.push(json!({"kind": "Secret", "metadata": {"namespace": "shop", "name": "db"},
+    let check_with = |labels: Value| {
+        on_each(
+            |first, second| {
+                let mut manifests = asking(
+                    "secured",
+                    1,
+                    at,
+                    &[("tcp-ports", &format!("{first}:80")), ("tcp-tls-secret", "db")],
+                );
+                manifests.extend(asking(
+                    "broken",
+                    1,
+                    at,
+                    &[("tcp-ports", &format!("{second}:80")), ("tcp-tls-secret", "nonesuch")],
+                ));
+                manifests.push(json!({"kind": "Secret", "metadata": {"namespace": "shop", "name": "db", "labels": labels},
                 "data": {"tls.crt": BASE64.encode(&own.pem), "tls.key": BASE64.encode(&own.key)}}));
-            manifests
-        },
-        |_| {},
-        |address, first, second| {
-            let (answer, shown) = converse(&Way::to(address(first), Some("db.example")), HEAD, "").unwrap();
-            assert_eq!((answer.service(), shown), (Some(41), Some(own.der.clone())));
-            assert!(ends(address(first)), "what is no TLS");
-            assert!(ends(address(second)), "a port without its Secret");
-        },
-    );
+                manifests
+            },
+            |_| {},
+            |address, first, second| {
+                let (answer, shown) =
+                    converse(&Way::to(address(first), Some("db.example")), HEAD, "").unwrap();
+                assert_eq!((answer.service(), shown), (Some(41), Some(own.der.clone())));
+                assert!(ends(address(first)), "what is no TLS");
+                assert!(ends(address(second)), "a port without its Secret");
+            },
+        )
+    };
+    check_with(json!({}));
+    check_with(json!({"haproxy-haptic.org/use": "certificate"}));
 }
 
 #[test]

@@ -113,6 +113,8 @@ pub const NOTICES: &[NoticeKind] = &[
     ),
     found(FindingKind::ServiceMissing),
     found(FindingKind::PortMissing),
+    found(FindingKind::SecretMissing),
+    found(FindingKind::ConfigMapMissing),
     found(FindingKind::BackendInvalid),
     found(FindingKind::HostInvalid),
     found(FindingKind::PathInvalid),

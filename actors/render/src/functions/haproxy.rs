@@ -12,7 +12,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
         "certificate_problem",
         Group::Haproxy,
         &[arg("secret", Dict), maybe("entry", Text)],
-        "Why HAProxy would refuse the certificate and key of a Secret (its entries tls.crt and tls.key), or with the name of an entry the certificates in that; missing when nothing is known to be wrong.",
+        "Why HAProxy would refuse the certificate and key of a Secret (its entries tls.crt and tls.key), or with the name of an entry the certificates in that, of a Secret or a ConfigMap; missing when nothing is known to be wrong.",
         (r#"{{certificate_problem (dict data=(dict)) "ca.crt"}}"#, "it has no ca.crt"),
         |call| Ok(certificate_file(call).err().map_or(Value::Missing, Value::from)),
     ),
@@ -123,10 +123,16 @@ fn certificate_file(call: &Call<'_>) -> Result<Arc<str>, String> {
 /// Of the entry of that name; of none, of the pair.
 fn read_certificates(secret: &Value, entry: &str) -> Result<String, String> {
     let secret = secret.to_json()?;
-    let decoded = |entry: &str| {
+    let decoded = |entry: &str| -> Result<String, String> {
         let encoded = secret.pointer("/data").and_then(|data| data.get(entry)).and_then(|text| text.as_str());
         let encoded = encoded.ok_or_else(|| format!("it has no {entry}"))?;
-        let bytes = STANDARD.decode(encoded.trim()).map_err(|_| format!("{entry} is not Base64"))?;
+        // A ConfigMap has PEM as it is, and no Base64 has dashes.
+        if encoded.contains("-----BEGIN ") {
+            return Ok(encoded.to_owned());
+        }
+        let bytes = STANDARD
+            .decode(encoded.trim())
+            .map_err(|_| format!("{entry} is neither PEM nor Base64 of it"))?;
         String::from_utf8(bytes).map_err(|_| format!("{entry} is not text: it must be PEM"))
     };
     if entry.is_empty() {

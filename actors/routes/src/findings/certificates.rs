@@ -1,8 +1,10 @@
-//! NamedCertificates that clients refuse: of other names than the host's, expired, about to expire, or not there.
+//! Certificates that clients refuse: of other names than the host's, expired, about to expire, or not there. Those that servers are
+//! shown, and of TCP services, are looked at in the same way.
 //!
 //! What is found is only told: HAProxy serves such a certificate, and time decides nothing. Secrets are read when an object
 //! names them, each once however many do.
 
+use super::named_objects::NamedKind;
 use crate::{claims::Claims, matching::ANY_HOST, sentences::shortened};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use haptic_model::{
@@ -22,6 +24,8 @@ use x509_parser::{extensions::GeneralName, parse_x509_certificate, pem::Pem};
 /// The watched resources that hold the Secrets of certificates: those of type `kubernetes.io/tls`, then others with our label.
 const SECRETS: &str = "secrets";
 const LABELLED: &str = "labelledsecrets";
+/// That of ConfigMaps with our label.
+const CONFIG_MAPS: &str = "labelledconfigmaps";
 /// A renewal is late when less than this part of a certificate's time is left,
 const LATE: u64 = 6;
 /// and less than this.
@@ -35,12 +39,15 @@ const FEW: usize = 3;
 /// Namespace and name.
 type TlsSecretName = (Arc<str>, Arc<str>);
 
-/// The Secrets of certificates, and the date.
+/// The Secrets and ConfigMaps that objects name, and the date.
 #[derive(Clone, Debug, Default)]
 pub struct SecretsAtTime {
     /// None where nobody can tell what they hold.
     store: Option<Arc<Snapshot>>,
-    labelled: Option<Arc<Snapshot>>,
+    pub(super) labelled: Option<Arc<Snapshot>>,
+    pub(super) config_maps: Option<Arc<Snapshot>>,
+    /// Whether Secrets of other types are read by our label alone: annotations of other controllers name some without it.
+    pub(super) needs_label: bool,
     default: Option<TlsSecretName>,
     /// Whether hosts without a certificate are refused, by the configuration's word.
     refuses: bool,
@@ -102,18 +109,29 @@ impl SecretsAtTime {
         self.store.as_ref()?.get(namespace, name).or_else(labelled).map(|object| &**object)
     }
 
+    /// The same where no certificate is served for want of another one.
+    pub(crate) fn without_default(&self) -> Self {
+        Self { default: None, ..self.clone() }
+    }
+
     pub(crate) fn of(config: &ActiveConfig, snapshots: &Snapshots, date: Option<SystemTime>) -> Self {
         let settings = &config.spec.templating_settings.extra_context;
         let default = settings.get("defaultCertificate");
         let text = |field: &str| Some(Arc::from(default?.get(field)?.as_str()?));
-        let store = |name: &str| {
+        let store = |name: &str, resources: &str| {
             let watched = config.spec.watched_resources.get(name);
-            let is_watched = watched.is_some_and(|of| of.resources == "secrets");
+            let is_watched = watched.is_some_and(|of| of.resources == resources);
             snapshots.get(name).filter(|store| is_watched && !store.is_on_demand()).cloned()
         };
         Self {
-            store: store(SECRETS),
-            labelled: store(LABELLED),
+            store: store(SECRETS, "secrets"),
+            labelled: store(LABELLED, "secrets"),
+            config_maps: store(CONFIG_MAPS, "configmaps"),
+            needs_label: config
+                .spec
+                .watched_resources
+                .get(LABELLED)
+                .is_some_and(|of| of.label_selector.is_some()),
             default: text("namespace").zip(text("name")),
             refuses: default.and_then(Value::as_str) == Some("none"),
             date: date.and_then(|date| Some(date.duration_since(UNIX_EPOCH).ok()?.as_secs())),
@@ -121,10 +139,11 @@ impl SecretsAtTime {
     }
 }
 
-/// The Secrets that an object names.
+/// The Secrets with certificates that an object names.
 fn names_of<'c>(namespace: &'c Arc<str>, claims: &'c Claims) -> impl Iterator<Item = TlsSecretName> + 'c {
-    let names = claims.certificates.values().flat_map(|names| names.iter());
-    names.map(|name| (namespace.clone(), name.clone()))
+    let of_hosts = claims.certificates.values().flat_map(|names| names.iter());
+    let of_options = claims.named_objects.iter().filter(|named| named.kind == NamedKind::Certificate);
+    of_hosts.chain(of_options.map(|named| &named.name)).map(|name| (namespace.clone(), name.clone()))
 }
 
 /// As people read it.
@@ -183,6 +202,16 @@ impl NamedCertificates {
     /// It does not any more.
     pub fn remove(&mut self, namespace: &Arc<str>, claims: &Claims) {
         names_of(namespace, claims).for_each(|name| self.leave(&name));
+    }
+
+    /// From now on these are named, and no others.
+    pub fn name_only(&mut self, names: &HashSet<TlsSecretName>) {
+        self.known.retain(|name, _| names.contains(name));
+        for name in names {
+            if !self.known.contains_key(name) {
+                self.enter(name);
+            }
+        }
     }
 
     fn enter(&mut self, name: &TlsSecretName) {
@@ -244,6 +273,21 @@ impl NamedCertificates {
         Some(Finding::new(FindingKind::NoCertificate, sentence).at_host(host))
     }
 
+    /// What is wrong with a certificate that an option names, whatever it is for: it is not there, or its time is not now.
+    pub fn found_at_option(&self, namespace: &str, secret: &str, without: &str) -> Option<Finding> {
+        self.secrets.store.as_ref()?;
+        let known = self.known.get(&(namespace.into(), secret.into()))?.certificate.as_ref();
+        let shown = shortened(secret);
+        if let Some(known) = known {
+            return known.found_in_time(&format!("the certificate in Secret {shown}"), self.secrets.date);
+        }
+        let sentence = format!(
+            "there is no Secret {namespace}/{shown} of type kubernetes.io/tls or with the label haproxy-haptic.org/use: {without}"
+        );
+        let is_there = self.secrets.get(namespace, secret).is_some();
+        (!is_there).then(|| Finding::new(FindingKind::SecretMissing, sentence))
+    }
+
     fn instead(&self) -> &'static str {
         if self.secrets.refuses { "no certificate is served" } else { "the default certificate is served" }
     }
@@ -303,37 +347,41 @@ impl KnownCertificate {
 
     /// What is wrong with it for a host; the worst of it.
     fn found(&self, host: &str, what: &str, date: Option<u64>) -> Option<Finding> {
+        if host == ANY_HOST || self.covers(host) {
+            return Some(self.found_in_time(&format!("{what} for {host}"), date)?.at_host(host));
+        }
+        let few: Vec<String> = self.names.iter().take(FEW).map(|name| shortened(name)).collect();
+        let more = self.names.len().saturating_sub(FEW);
+        let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let names = if few.is_empty() {
+            "it has no names".to_owned()
+        } else {
+            format!("it is for {}{rest}", few.join(", "))
+        };
+        let sentence = format!("{what} does not cover {host}: {names}");
+        Some(Finding::new(FindingKind::CertificateDoesNotCover, sentence).at_host(host))
+    }
+
+    /// What time makes of it.
+    fn found_in_time(&self, what: &str, date: Option<u64>) -> Option<Finding> {
         let (kind, sentence) = match self.at(date) {
-            _ if host != ANY_HOST && !self.covers(host) => {
-                let few: Vec<String> = self.names.iter().take(FEW).map(|name| shortened(name)).collect();
-                let more = self.names.len().saturating_sub(FEW);
-                let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
-                let names = if few.is_empty() {
-                    "it has no names".to_owned()
-                } else {
-                    format!("it is for {}{rest}", few.join(", "))
-                };
-                (FindingKind::CertificateDoesNotCover, format!("{what} does not cover {host}: {names}"))
+            Validity::Over => {
+                (FindingKind::CertificateExpired, format!("{what} expired at {}", date_of(self.ends)))
             }
-            Validity::Over => (
-                FindingKind::CertificateExpired,
-                format!("{what} for {host} expired at {}", date_of(self.ends)),
-            ),
             Validity::NotYet => (
                 FindingKind::CertificateExpired,
-                format!("{what} for {host} is not valid before {}", date_of(self.begins)),
+                format!("{what} is not valid before {}", date_of(self.begins)),
             ),
-            Validity::Late => (
-                FindingKind::CertificateExpiring,
-                format!("{what} for {host} expires at {}", date_of(self.ends)),
-            ),
+            Validity::Late => {
+                (FindingKind::CertificateExpiring, format!("{what} expires at {}", date_of(self.ends)))
+            }
             // Another sentence, so that it is told anew.
             Validity::VeryLate => (
                 FindingKind::CertificateExpiring,
-                format!("{what} for {host} expires very soon, at {}", date_of(self.ends)),
+                format!("{what} expires very soon, at {}", date_of(self.ends)),
             ),
             Validity::Good => return None,
         };
-        Some(Finding::new(kind, sentence).at_host(host))
+        Some(Finding::new(kind, sentence))
     }
 }

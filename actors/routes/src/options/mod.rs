@@ -53,6 +53,10 @@ pub const PREFIX: &str = "haproxy-haptic.org/";
 /// What one of them may have: twice what any option takes. Of a larger one only its size is told.
 pub(crate) const MOST_BYTES: usize = 64 << 10;
 
+/// Options in the place of each other, the first before the second: of those at one level both cannot stand, of others the nearer counts.
+const INSTEAD_OF: [[&str; 2]; 2] =
+    [["server-ca-config-map", "server-ca-secret"], ["server-ca-secret", "server-ca-config-map"]];
+
 /// So many times what comes in a period may come at once.
 const MOST_BURST: u64 = 100;
 
@@ -176,6 +180,11 @@ impl RouteOptions {
         let (mut unknown, mut own) = (Vec::new(), BTreeSet::new());
         for written in levels.into_iter().rev().flatten() {
             own.extend(written.values.keys().copied());
+            for [nearer, farther] in INSTEAD_OF {
+                if written.values.contains_key(nearer) {
+                    options.values.remove(farther);
+                }
+            }
             options.values.extend(written.values.iter().map(|(name, value)| (*name, value.clone())));
             options.others.extend(written.others.clone());
             options.refused.extend(written.refused.iter().cloned());
@@ -233,6 +242,11 @@ impl RouteOptions {
                 && !self.is_given(other)
             {
                 self.refused.push(Refusal::alone(row.name, other));
+            }
+        }
+        for [one, other] in INSTEAD_OF {
+            if self.values.contains_key(other) && self.values.remove(one).is_some() {
+                self.refused.push(Refusal::beside(one, other));
             }
         }
         let every = OptionValue::Names(["*".to_owned()].into());

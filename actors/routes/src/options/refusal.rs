@@ -30,6 +30,8 @@ pub enum Wrong {
     },
     /// It means nothing without this option.
     Alone(&'static str),
+    /// It says the same as this option in other words.
+    Beside(&'static str),
 }
 
 impl Refusal {
@@ -47,6 +49,11 @@ impl Refusal {
     /// Of one that needs another one beside it.
     pub(super) fn alone(option: &str, other: &'static str) -> Self {
         Self { option: option.to_owned(), path: None, why: Wrong::Alone(other) }
+    }
+
+    /// Of one in whose place another one stands.
+    pub(super) fn beside(option: &str, other: &'static str) -> Self {
+        Self { option: option.to_owned(), path: None, why: Wrong::Beside(other) }
     }
 }
 
@@ -72,6 +79,7 @@ impl fmt::Display for Wrong {
         match self {
             Self::Size(bytes) => write!(f, "has {bytes} bytes, it may have {MOST_BYTES}"),
             Self::Alone(other) => write!(f, "must be given together with {other}"),
+            Self::Beside(other) => write!(f, "must not be given together with {other}"),
             Self::Value { text, wanted } => write!(f, "is {}, it {wanted}", Json::from(text.as_str())),
         }
     }

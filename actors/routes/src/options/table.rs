@@ -754,6 +754,16 @@ pub const TABLE: &[Row] = &[
         ..ROW
     },
     Row {
+        name: "server-ca-config-map",
+        kind: Kind::ConfigMap,
+        example: "servers-ca",
+        reload: Reload::FirstUse,
+        guards: true,
+        about: "Labelled ConfigMap of the same namespace with `ca.crt`, in the place of `server-ca-secret`: of both the nearer counts, and they do not stand at one level. Without the ConfigMap there are no servers.",
+        levels: &[Path, Ingress, Service],
+        ..ROW
+    },
+    Row {
         name: "server-ca-entry",
         kind: Kind::Choice(&["ca.crt", "tls.crt"]),
         example: "tls.crt",
@@ -770,7 +780,7 @@ pub const TABLE: &[Row] = &[
         example: "servers-ca",
         reload: Reload::FirstUse,
         guards: true,
-        about: "Labelled Secret with `ca.crt` that servers must be signed by; without it servers over TLS are not verified.",
+        about: "Labelled Secret with `ca.crt` that servers must be signed by, or `server-ca-config-map`; without both servers over TLS are not verified.",
         levels: &[Path, Ingress, Service],
         ..ROW
     },
@@ -780,7 +790,7 @@ pub const TABLE: &[Row] = &[
         example: "haproxy-tls",
         reload: Reload::Change,
         guards: true,
-        about: "TLS Secret of the same namespace with the certificate that HAProxy shows to servers. Without the Secret there are no servers.",
+        about: "Secret of the same namespace, of type `kubernetes.io/tls` or labelled, with the certificate (`tls.crt`, `tls.key`) that HAProxy shows to servers. Without the Secret there are no servers.",
         levels: &[Path, Ingress, Service],
         ..ROW
     },

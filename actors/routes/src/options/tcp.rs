@@ -34,6 +34,6 @@ pub(super) const TLS_SECRET: Row = Row {
     levels: &[Service],
     reload: Reload::Change,
     guards: true,
-    about: "Secret of type `kubernetes.io/tls` in the Service's namespace: TLS ends at HAProxy, with that certificate. Without the Secret nobody is served.",
+    about: "Secret in the Service's namespace, of type `kubernetes.io/tls` or labelled, with `tls.crt` and `tls.key`: TLS ends at HAProxy, with that certificate. Without the Secret nobody is served.",
     ..ROW
 };

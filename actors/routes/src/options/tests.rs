@@ -199,3 +199,19 @@ fn a_users_own_option_is_short_at_a_service_since_every_ingress_there_has_a_copy
         refused[0].to_string().ends_with("it must have no more than 4096 bytes at a Service, it has 5120")
     );
 }
+
+#[test]
+fn of_a_secret_and_a_config_map_with_the_ca_the_nearer_counts() {
+    let settings = Settings::default();
+    let written = |level, option: &'static str| Written::read(level, [(option, "ca")], &settings);
+    for [nearer, farther] in INSTEAD_OF {
+        let levels = [written(Level::Ingress, nearer), written(Level::Service, farther)];
+        let options = RouteOptions::of_levels(levels.iter().map(Some), &settings);
+        assert_eq!((options.text(nearer), options.text(farther)), (Some("ca"), None));
+        assert!(options.refused.is_empty(), "{:?}", options.refused);
+    }
+    let both = [("server-ca-config-map", "ca"), ("server-ca-secret", "ca")];
+    let refused =
+        "annotation haproxy-haptic.org/server-ca-config-map must not be given together with server-ca-secret";
+    assert_eq!(said(&both), [refused]);
+}

@@ -42,7 +42,7 @@ pub(super) const ALPN: Row = Row {
     kind: Kind::Several(&["h2", "http/1.1"]),
     example: "http/1.1",
     levels: &[Ingress],
-    about: "What clients may speak over TLS with the hosts that the Ingress brings certificates for, the best first; `h2, http/1.1` without it.",
+    about: "What clients may speak over TLS with the hosts that the Ingress brings certificates for, the best first; `h2, http/1.1` without it. HTTP/3 is none of them: with the option such hosts do not speak it, and answers of the Ingress do not offer it.",
     ..ROW
 };
 

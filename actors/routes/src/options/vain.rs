@@ -11,7 +11,8 @@ use serde_json::{Map, Value as Json};
 const REDIRECTS: [&str; 5] = ["app-root", "redirect-host", "redirect-to", "redirect-www", "trailing-slash"];
 
 /// The options of servers over TLS.
-const OVER_TLS: [&str; 3] = ["server-ca-secret", "server-certificate-secret", "server-tls-name"];
+const OVER_TLS: [&str; 4] =
+    ["server-ca-config-map", "server-ca-secret", "server-certificate-secret", "server-tls-name"];
 
 impl RouteOptions {
     /// Leaves out what does nothing, and says so.

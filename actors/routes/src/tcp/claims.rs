@@ -3,6 +3,7 @@
 use crate::{
     claims::{Backend, Port},
     contest::Age,
+    findings::certificates::NamedCertificates,
     options::{self, PREFIX, Settings, Written, level::Level, value::OptionValue},
     sentences::shortened,
 };
@@ -195,6 +196,17 @@ struct TcpServicePort {
     name: Option<String>,
     port: u16,
     protocol: Option<String>,
+}
+
+/// What is wrong with the certificate of a port, at the annotation or the key that says so.
+pub(super) fn found_at_certificate(certificates: &NamedCertificates, claim: &TcpClaim) -> Option<Finding> {
+    let Some(TcpTls::Secret { namespace, name }) = &claim.tls else { return None };
+    let without = format!("nobody is served at port {}", claim.port);
+    let found = certificates.found_at_option(namespace, name, &without)?;
+    let of_annotation = format!("{PREFIX}{TLS_SECRET}");
+    let is_annotation = claim.said_by.starts_with(PREFIX);
+    let place = if is_annotation { of_annotation.as_str() } else { &*claim.said_by };
+    Some(found.at_annotation(place))
 }
 
 /// What is not there of what a claim leads to.

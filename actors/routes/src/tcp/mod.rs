@@ -13,12 +13,19 @@ mod tests;
 pub use claims::is_ports;
 pub(crate) use ports::ListedPorts;
 
-use crate::{claims::Port, names, options::Settings, services, stores::store_of};
+use crate::{
+    claims::Port,
+    findings::certificates::{NamedCertificates, SecretsAtTime},
+    names,
+    options::Settings,
+    services,
+    stores::store_of,
+};
 use claims::{AskedBy, AskedPorts, TcpClaim, TcpTls};
 use haptic_model::{ActiveConfig, Finding, FindingKind, Findings, Object, ObjectRef, Snapshot, Snapshots};
 use serde_json::{Map, Value, json};
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
     sync::Arc,
 };
 
@@ -49,6 +56,9 @@ pub(crate) struct TcpModel {
     tls: BTreeMap<u16, TcpTls>,
     ports: Arc<Snapshot>,
     findings: Findings,
+    certificates: NamedCertificates,
+    /// Whether what is found at certificates may be other than when it was decided.
+    is_outdated: bool,
 }
 
 /// What decides besides the objects themselves.
@@ -70,6 +80,8 @@ impl Default for TcpModel {
             tls: BTreeMap::new(),
             ports: Arc::new(empty()),
             findings: Findings::default(),
+            certificates: NamedCertificates::default(),
+            is_outdated: false,
         }
     }
 }
@@ -81,6 +93,16 @@ fn empty() -> Snapshot {
 }
 
 impl TcpModel {
+    /// The Secrets as they are when [`Self::beside`] is called next, at a time.
+    pub(crate) fn set_secrets(&mut self, secrets: &SecretsAtTime) {
+        self.is_outdated |= self.certificates.update(&secrets.without_default()).is_some();
+    }
+
+    /// What is known of the certificates of ports with TLS.
+    pub(crate) fn certificates(&self) -> &NamedCertificates {
+        &self.certificates
+    }
+
     /// `all` with the stores of ports, if Services are watched.
     pub(crate) fn beside(
         &mut self,
@@ -99,9 +121,10 @@ impl TcpModel {
             config_maps: config_maps::named(context),
         };
         let is_new = self.ground.as_ref() != Some(&ground);
-        let mut is_moved = is_new;
+        let mut is_moved = std::mem::take(&mut self.is_outdated) || is_new;
         if is_new {
-            *self = Self::default();
+            let certificates = std::mem::take(&mut self.certificates);
+            *self = Self { certificates, ..Self::default() };
         }
         is_moved |= self.read_services(&services, &ground.settings);
         is_moved |= self.read_resources(config, snapshots);
@@ -187,6 +210,9 @@ impl TcpModel {
                 by_port.entry(claim.port).or_default().push((&claims.age, object, claim));
             }
         }
+        let all_claims = self.asked.values().flat_map(|asked| &asked.claims);
+        let certificates: HashSet<_> = all_claims.filter_map(|claim| claim.tls.as_ref()?.secret()).collect();
+        self.certificates.name_only(&certificates);
         let (mut sets, mut told) = (empty(), BTreeMap::<Arc<ObjectRef>, Vec<Finding>>::new());
         self.tls.clear();
         for (port, mut asking) in by_port {
@@ -225,6 +251,8 @@ impl TcpModel {
                 if is_listed && is_admitted && holder == Some(object) {
                     enter(&mut sets, claim);
                     self.tls.extend(claim.tls.clone().map(|tls| (port, tls)));
+                    let at_certificate = claims::found_at_certificate(&self.certificates, claim);
+                    told.entry(object.clone()).or_default().extend(at_certificate);
                 }
             }
         }
@@ -308,6 +336,14 @@ fn enter(store: &mut Snapshot, claim: &TcpClaim) {
 }
 
 impl TcpTls {
+    /// Namespace and name.
+    fn secret(&self) -> Option<(Arc<str>, Arc<str>)> {
+        match self {
+            Self::Secret { namespace, name } => Some((namespace.clone(), name.clone())),
+            Self::All => None,
+        }
+    }
+
     fn json(&self) -> Value {
         match self {
             Self::Secret { namespace, name } => json!({"namespace": namespace, "secret": name}),

@@ -253,7 +253,7 @@ pub const TABLE: &[FamilyKey] = &[
     key("proxy-ssl-location-only").reads(GO_SWITCH).at(ONLY_CONFIG).differs("proxy-ssl-* counts for its own Ingress in any case"),
     key("proxy-ssl-name").reads(EXPRESSION).may_set(&["server-tls-name"]),
     key("proxy-ssl-protocols").cannot("TLS versions towards servers are HAProxy's"),
-    key("proxy-ssl-secret").reads(FULL_NAME).may_set(&["server-ca-secret", "server-certificate-secret"]).wrong(Drop).differs("for its own Ingress, and the certificate only of a Secret of type kubernetes.io/tls"),
+    key("proxy-ssl-secret").reads(FULL_NAME).may_set(&["server-ca-secret", "server-certificate-secret"]).wrong(Drop).differs("for its own Ingress"),
     key("proxy-ssl-server-name").reads(ON_OFF).differs("servers over TLS are asked for by name in any case"),
     key("proxy-ssl-verify").reads(ON_OFF).may_set(&["server-ca-secret"]),
     key("proxy-ssl-verify-depth").reads(INTEGER).differs("chains may have any length"),
