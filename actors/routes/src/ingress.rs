@@ -1,6 +1,7 @@
 //! What an Ingress asks for (`networking.k8s.io/v1`).
 
 mod aliases;
+mod answers;
 mod around;
 mod manifest;
 mod of_hosts;
@@ -129,6 +130,7 @@ pub fn claims(
         hosts.push(host);
     }
     reading.aliases(&rules);
+    reading.answers();
     if let Some(backend) = spec.default_backend.as_ref().filter(|_| !is_left_out) {
         reading.default_backend((!rules.is_empty()).then_some(&hosts), backend);
     }

@@ -156,3 +156,30 @@ fn what_a_config_map_says_counts_behind_the_ingress_and_its_guards_fail_closed()
         of(json!({"annotation-value-word-blocklist": "alias,_by_lua"}), &[("auth-realm", "a alias b")]);
     assert!(dropped.dropped);
 }
+
+#[test]
+fn who_is_refused_by_a_snippet_gets_in_with_no_password() {
+    let settings = settings(json!({"ingress-nginx": {"snippets": "translate"}}));
+    let of = |annotations: &[(&str, &str)]| {
+        let annotations = annotations
+            .iter()
+            .map(|(key, text)| (format!("nginx.ingress.kubernetes.io/{key}"), (*text).to_owned()))
+            .collect();
+        ForeignOptions::of(settings.families.iter(), &annotations, &[], About::default(), &settings)
+    };
+    let refusal = ("configuration-snippet", "return 403;");
+    let all = of(&[refusal]);
+    assert!(!all.ingress.closed && all.ingress.written.values.contains_key("deny-from"));
+    let others = [
+        ("auth-type", "basic"),
+        ("auth-secret", "users"),
+        ("whitelist-source-range", "10.0.0.0/8"),
+        ("satisfy", "any"),
+    ];
+    assert!(of(&[&[refusal][..], &others].concat()).ingress.closed);
+    assert!(of(&[("configuration-snippet", "return 410;")]).ingress.closed);
+    let of_host = of(&[("server-snippet", "return 403;")]);
+    assert!(of_host.ingress.closed && of_host.over_host.contains_key("closed"));
+    let of_path = of(&[("server-snippet", "location = /x { return 403; }")]);
+    assert!(!of_path.ingress.closed && of_path.answers[0].options.contains_key("deny-from"));
+}

@@ -17,7 +17,35 @@ const BOTH: &[KeyPlace] = &[Ingress, Config];
 /// Those that only the ConfigMap has.
 const ONLY_CONFIG: &[KeyPlace] = &[Config];
 
-const SNIPPET: &str = "without `snippets: translate` nothing of it counts, and with it headers, redirects, times, sizes and addresses: nothing of it is ever printed";
+const SNIPPET: &str = "without `snippets: translate` nothing of it counts, and with it headers, redirects, rewrites, times, sizes, addresses, and what `if` refuses by method, header or parameter; nothing of it is ever printed, and what is not known of a text that may keep requests out gives all of them 503. `return 403` is 403, other refusals of all requests are 503, as is 403 beside `satisfy: any`; what `if` refuses gets what other routes of the host say, or 404; with `allow` nobody else gets in, with and without `deny all`; the new path of `rewrite … last` goes to the Service of the Ingress";
+const SNIPPET_OF_HOST: &str = "as configuration-snippet, without `if` and without rewrites of paths, and with `location = /x` that returns or denies; addresses and refusals count for the Ingresses of its namespace on the same hosts, anything else for its own";
+/// What snippets may set.
+const BY_SNIPPET: &[&str] = &[
+    "closed",
+    "response-headers",
+    "add-response-headers",
+    "remove-response-headers",
+    "request-headers",
+    "redirect-to",
+    "redirect-code",
+    "redirect-keep-path",
+    "redirect-absolute",
+    "ssl-redirect",
+    "ssl-redirect-code",
+    "ssl-redirect-slash",
+    "rewrite-rules",
+    "allow-from",
+    "deny-from",
+    "match-methods",
+    "match-headers",
+    "match-headers-regex",
+    "match-query",
+    "match-query-regex",
+    "max-body-size",
+    "timeout-connect",
+    "timeout-server",
+    "timeout-tunnel",
+];
 const LOGS: &str = "what is logged is a setting of the operator";
 const WAF: &str = "there is no web application firewall";
 const INTERCEPTED: &str = "answers of servers, and with default-backend: it is asked with GET or HEAD, without X-Service-Name, X-Service-Port and X-Request-ID, and its answer has up to 8 KB; what HAProxy answers itself (403, 413, 502, 504, refusals of auth-url) stays, because rules for its own answers cannot wait for a Service";
@@ -100,7 +128,7 @@ pub const TABLE: &[FamilyKey] = &[
     key("client-header-buffer-size").at(ONLY_CONFIG).differs("the headers of a request have about 15 KB in all"),
     key("client-header-timeout").at(ONLY_CONFIG).cannot("the setting timeouts.request"),
     key("compute-full-forwarded-for").reads(GO_SWITCH).at(ONLY_CONFIG).cannot(TRUSTED),
-    key("configuration-snippet").may_set(&["closed", "response-headers", "remove-response-headers", "request-headers", "redirect-to"]).differs(SNIPPET),
+    key("configuration-snippet").may_set(BY_SNIPPET).differs(SNIPPET),
     key("connection-proxy-header").reads(CONNECTION).wrong(Drop).cannot("HAProxy itself manages the header Connection"),
     key("cors-allow-credentials").reads(GO_SWITCH).may_set(&["cors-allow-credentials"]),
     key("cors-allow-headers").reads(NAMES).may_set(&["cors-allow-headers"]),
@@ -271,7 +299,7 @@ pub const TABLE: &[FamilyKey] = &[
     key("server-alias").wrong(Drop).differs("expressions are no hosts here"),
     key("server-name-hash-bucket-size").at(ONLY_CONFIG),
     key("server-name-hash-max-size").at(ONLY_CONFIG),
-    key("server-snippet").may_set(&["closed", "response-headers", "remove-response-headers", "request-headers", "redirect-to"]).differs(SNIPPET),
+    key("server-snippet").may_set(BY_SNIPPET).differs(SNIPPET_OF_HOST),
     key("server-tokens").reads(GO_SWITCH).at(ONLY_CONFIG).differs("answers name no server"),
     key("service-upstream").reads(GO_SWITCH).at(BOTH).may_set(&["connect-to"]),
     key("session-cookie-change-on-failure").reads(GO_SWITCH).differs("the cookie always changes to the server that answered"),
