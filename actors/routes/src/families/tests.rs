@@ -183,3 +183,32 @@ fn who_is_refused_by_a_snippet_gets_in_with_no_password() {
     let of_path = of(&[("server-snippet", "location = /x { return 403; }")]);
     assert!(!of_path.ingress.closed && of_path.answers[0].options.contains_key("deny-from"));
 }
+
+#[test]
+fn who_verifies_servers_shows_them_a_certificate_and_names_of_clients_are_common_ones() {
+    let of = |annotations: &[(&str, &str)]| {
+        let keys =
+            annotations.iter().map(|(key, text)| (format!("nginx.ingress.kubernetes.io/{key}"), *text));
+        let keys: Vec<(String, &str)> = keys.collect();
+        let about = About { namespace: "shop", ..About::default() };
+        let settings = settings(json!({"ingress-nginx": {}}));
+        let annotations = keys.iter().map(|(key, text)| (key.clone(), (*text).to_owned())).collect();
+        ForeignOptions::of(settings.families.iter(), &annotations, &[], about, &settings)
+            .ingress
+            .written
+            .values
+    };
+    let text = |values: &OptionValues, option: &str| values.get(option).map(|value| value.to_json());
+    let tls = [("backend-protocol", "HTTPS"), ("proxy-ssl-secret", "shop/own"), ("proxy-ssl-verify", "on")];
+    let verified = of(&tls);
+    for (option, wanted) in [
+        ("server-ca-secret", "own"),
+        ("server-certificate-secret", "own"),
+        ("server-certificate", "optional"),
+    ] {
+        assert_eq!(text(&verified, option), Some(json!(wanted)), "{option}");
+    }
+    assert_eq!(text(&of(&tls[..2]), "server-certificate"), None);
+    let named = of(&[("auth-tls-secret", "shop/ca"), ("auth-tls-match-cn", "CN=bob")]);
+    assert_eq!(text(&named, "client-certificate-names-in"), Some(json!("subject")));
+}

@@ -137,14 +137,10 @@ pub fn over_tls(said: &Said<'_>, to: &mut Translation<'_>) {
     }
     if said.is_on("proxy-ssl-verify") {
         to.set("server-ca-secret", secret, "proxy-ssl-secret");
-        // Whether the Secret has a certificate, too, is not known here, and servers that must be shown one that is not there are none.
-        to.differs(
-            "proxy-ssl-secret",
-            "verifies servers, which are shown no certificate with proxy-ssl-verify: haproxy-haptic.org/server-certificate-secret names one to show",
-        );
-    } else {
-        to.set("server-certificate-secret", secret, "proxy-ssl-secret");
+        // It may have nothing but the CA.
+        to.set("server-certificate", "optional", "proxy-ssl-secret");
     }
+    to.set("server-certificate-secret", secret, "proxy-ssl-secret");
     name(said, to, is_tls);
 }
 

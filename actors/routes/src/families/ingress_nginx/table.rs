@@ -100,7 +100,7 @@ pub const TABLE: &[FamilyKey] = &[
     key("auth-signin-redirect-param").reads(BASIC).sets("auth-signin-redirect-param"),
     key("auth-snippet").cannot("text of nginx is never printed; all headers of the request are passed to who is asked"),
     key("auth-tls-error-page").reads(URL).may_set(&["client-certificate-error-page"]).wrong(Drop),
-    key("auth-tls-match-cn").reads(COMMON_NAME).may_set(&["client-certificate-names"]).wrong(Drop).differs("names as they are, and `.*` before a domain; other expressions: all requests get 503"),
+    key("auth-tls-match-cn").reads(COMMON_NAME).may_set(&["client-certificate-names", "client-certificate-names-in"]).wrong(Drop).differs("whole common names, and `.*` before a domain; other expressions: all requests get 503"),
     key("auth-tls-pass-certificate-to-upstream").reads(GO_SWITCH).may_set(&["client-certificate-headers"]).wrong(Drop),
     key("auth-tls-secret").reads(FULL_NAME).may_set(&["client-ca-secret", "client-certificate-headers"]).wrong(Drop)
         .differs("it counts for Ingresses of its namespace on the same hosts"),
@@ -282,7 +282,7 @@ pub const TABLE: &[FamilyKey] = &[
     key("proxy-ssl-location-only").reads(GO_SWITCH).at(ONLY_CONFIG).differs("proxy-ssl-* counts for its own Ingress in any case"),
     key("proxy-ssl-name").reads(EXPRESSION).may_set(&["server-tls-name"]),
     key("proxy-ssl-protocols").cannot("TLS versions towards servers are HAProxy's"),
-    key("proxy-ssl-secret").reads(FULL_NAME).may_set(&["server-ca-secret", "server-certificate-secret"]).wrong(Drop).differs("for its own Ingress, and the certificate only of a Secret of type kubernetes.io/tls"),
+    key("proxy-ssl-secret").reads(FULL_NAME).may_set(&["server-ca-secret", "server-certificate", "server-certificate-secret"]).wrong(Drop).differs("for its own Ingress, and the certificate only of a Secret of type kubernetes.io/tls"),
     key("proxy-ssl-server-name").reads(ON_OFF).differs("servers over TLS are asked for by name in any case"),
     key("proxy-ssl-verify").reads(ON_OFF).may_set(&["server-ca-secret"]),
     key("proxy-ssl-verify-depth").reads(INTEGER).differs("chains may have any length"),
