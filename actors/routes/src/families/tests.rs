@@ -212,3 +212,49 @@ fn who_verifies_servers_shows_them_a_certificate_and_names_of_clients_are_common
     let named = of(&[("auth-tls-secret", "shop/ca"), ("auth-tls-match-cn", "CN=bob")]);
     assert_eq!(text(&named, "client-certificate-names-in"), Some(json!("subject")));
 }
+
+#[test]
+fn cookies_that_are_as_ours_are_told_nothing_of_and_others_are() {
+    let found = |key: &str, text: &str| {
+        let settings = settings(json!({"haproxy-ingress": {}}));
+        let all = [("affinity", "cookie"), (key, text)];
+        let annotations =
+            all.iter().map(|(key, text)| (format!("haproxy-ingress.github.io/{key}"), (*text).to_owned()));
+        let annotations = annotations.collect();
+        ForeignOptions::of(settings.families.iter(), &annotations, &[], About::default(), &settings)
+            .findings
+            .len()
+    };
+    for (key, ours, other) in [
+        ("session-cookie-keywords", "nocache indirect httponly", "indirect"),
+        ("session-cookie-strategy", "insert", "prefix"),
+        ("session-cookie-preserve", "false", "true"),
+        ("session-cookie-shared", "false", "true"),
+        ("session-cookie-value-strategy", "server-name", "pod-uid"),
+    ] {
+        assert_eq!((found(key, ours), found(key, other)), (0, 1), "{key}");
+    }
+}
+
+#[test]
+fn who_is_asked_and_who_answers_is_as_the_annotations_of_nginx_say() {
+    let text = |annotations: &[(&str, &str)], option: &str| {
+        let annotations: Vec<(String, &str)> = annotations
+            .iter()
+            .map(|(key, text)| (format!("nginx.ingress.kubernetes.io/{key}"), *text))
+            .collect();
+        let annotations: Vec<(&str, &str)> = annotations.iter().map(|(key, text)| (&**key, *text)).collect();
+        foreign(&annotations).ingress.written.values.get(option).map(|value| value.to_json())
+    };
+    let asked = [
+        ("auth-url", "http://sso.shop.svc/check"),
+        ("auth-cache-key", "$http_authorization"),
+        ("auth-cache-duration", "200 1h, 401 1m"),
+    ];
+    assert_eq!(text(&asked, "auth-cache"), Some(json!(600_000)));
+    assert_eq!(text(&asked, "auth-cache-key"), Some(json!(["headers"])));
+    assert_eq!(text(&[asked[0], ("auth-cache-key", "all")], "auth-cache"), None);
+    let nameless = [("backend-protocol", "HTTPS"), ("proxy-ssl-server-name", "off")];
+    assert_eq!(text(&nameless, "server-tls-name"), Some(json!("$none")));
+    assert_eq!(text(&nameless[..1], "server-tls-name"), None);
+}

@@ -145,6 +145,11 @@ pub fn over_tls(said: &Said<'_>, to: &mut Translation<'_>) {
 }
 
 fn name(said: &Said<'_>, to: &mut Translation<'_>, is_tls: bool) {
+    // Who is verified is verified by the name.
+    let is_nameless = said.switch("proxy-ssl-server-name") == Some(false);
+    if is_tls && is_nameless && !to.values.contains_key("server-ca-secret") {
+        return to.set("server-tls-name", "$none", "proxy-ssl-server-name");
+    }
     if let Some(name) = said.text("proxy-ssl-name").filter(|_| is_tls) {
         match name {
             "$host" | "$http_host" => to.set("server-tls-name", "$host", "proxy-ssl-name"),

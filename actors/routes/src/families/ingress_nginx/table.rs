@@ -56,6 +56,8 @@ const LOCATIONS_OF_SERVERS: &str = "Location headers of servers pass as they are
 const TRUSTED: &str = "the setting trustedProxies says whose X-Forwarded-* headers count";
 const TLS_OF_ALL: &str = "the TLS of HAProxy is the operator's: snippets `global-*`";
 const BROTLI: &str = "HAProxy compresses with gzip only";
+const KEPT: &str = "answers that let requests pass count up to 10 minutes, for requests with the same of all headers where the key has one; a key without a known variable: every request is asked for";
+const ASKED_FOR: &str = "who is asked gets the URI of the request as X-Auth-Request-Redirect";
 const CONFIG_MAP: &str =
     "ConfigMaps that annotations name are not read; response-headers and request-headers say the same";
 
@@ -83,8 +85,8 @@ pub const TABLE: &[FamilyKey] = &[
     key("annotations-risk-level").at(ONLY_CONFIG).differs("each annotation is read as this page says, whatever its risk; nothing of a snippet is ever printed"),
     key("app-root").reads(EXPRESSION).may_set(&["app-root"]),
     key("auth-always-set-cookie").reads(GO_SWITCH).wrong(Deny).differs("cookies of the answer reach clients in any case"),
-    key("auth-cache-duration").reads(LIST).wrong(Deny).differs("every request is asked for"),
-    key("auth-cache-key").differs("every request is asked for"),
+    key("auth-cache-duration").reads(LIST).wrong(Deny).may_set(&["auth-cache"]).differs(KEPT),
+    key("auth-cache-key").may_set(&["auth-cache", "auth-cache-key"]).differs(KEPT),
     key("auth-keepalive").reads(INTEGER),
     key("auth-keepalive-requests").reads(INTEGER),
     key("auth-keepalive-share-vars").reads(GO_SWITCH),
@@ -92,7 +94,7 @@ pub const TABLE: &[FamilyKey] = &[
     key("auth-method").may_set(&["auth-method"]).wrong(Deny).differs("PATCH, CONNECT, OPTIONS and TRACE are refused: all requests get 503"),
     key("auth-proxy-set-headers").cannot(CONFIG_MAP).wrong(Deny),
     key("auth-realm").reads(REALM).may_set(&["auth-realm"]).wrong(Drop),
-    key("auth-request-redirect").reads(URL).wrong(Deny).cannot("who is asked gets X-Original-URL"),
+    key("auth-request-redirect").reads(URL).wrong(Deny).differs(ASKED_FOR),
     key("auth-response-headers").reads(NAMES).sets("auth-response-headers").wrong(Deny),
     key("auth-secret").reads(BASIC).may_set(&["auth-secret"]).wrong(Drop),
     key("auth-secret-type").reads(SECRET_TYPE).wrong(Drop),
@@ -107,8 +109,8 @@ pub const TABLE: &[FamilyKey] = &[
     key("auth-tls-verify-client").reads(VERIFY_CLIENT).may_set(&["client-certificate"]).differs("optional_no_ca is optional: a bad certificate is refused"),
     key("auth-tls-verify-depth").reads(INTEGER).differs("chains may have any length"),
     key("auth-type").may_set(&["auth-secret"]).wrong(Drop).differs("digest: all requests get 503"),
-    key("auth-url").reads(URL_WITH_VARIABLES).may_set(&["auth-url", "auth-timeout"]).wrong(Drop).differs("of variables only $host and $http_host as the host, and $scheme; with others all requests get 503"),
-    key("backend-protocol").reads(PROTOCOL).may_set(&["protocol"]).differs("AUTO_HTTP is HTTP; servers over TLS are asked for by name"),
+    key("auth-url").reads(URL_WITH_VARIABLES).may_set(&["auth-url", "auth-timeout"]).wrong(Drop).differs("of variables only $host and $http_host as the host, and $scheme; with others all requests get 503; an answer may take 10 seconds, whatever proxy-read-timeout says, then the request gets 500"),
+    key("backend-protocol").reads(PROTOCOL).may_set(&["protocol"]).differs("AUTO_HTTP is HTTP; servers over TLS are asked for by name, but with proxy-ssl-server-name: off"),
     key("bind-address").at(ONLY_CONFIG).cannot("the setting bindAddresses"),
     key("block-cidrs").reads(LIST).at(ONLY_CONFIG).may_set(&["deny-from"]).wrong(Deny),
     key("block-referers").at(ONLY_CONFIG).cannot("a snippet `frontend-*` of the operator refuses such requests"),
@@ -176,10 +178,10 @@ pub const TABLE: &[FamilyKey] = &[
     key("geoip2-autoreload-in-minutes").at(ONLY_CONFIG).cannot("there is no database of places"),
     key("global-allowed-response-headers").reads(NAMES).at(ONLY_CONFIG).cannot(CONFIG_MAP),
     key("global-auth-always-set-cookie").reads(GO_SWITCH).at(ONLY_CONFIG).differs("cookies of the answer reach clients in any case"),
-    key("global-auth-cache-duration").at(ONLY_CONFIG).differs("every request is asked for"),
-    key("global-auth-cache-key").at(ONLY_CONFIG).differs("every request is asked for"),
+    key("global-auth-cache-duration").at(ONLY_CONFIG).may_set(&["auth-cache"]).differs(KEPT),
+    key("global-auth-cache-key").at(ONLY_CONFIG).may_set(&["auth-cache", "auth-cache-key"]).differs(KEPT),
     key("global-auth-method").at(ONLY_CONFIG).may_set(&["auth-method"]).wrong(Deny),
-    key("global-auth-request-redirect").reads(URL).at(ONLY_CONFIG).cannot("who is asked gets X-Original-URL"),
+    key("global-auth-request-redirect").reads(URL).at(ONLY_CONFIG).differs(ASKED_FOR),
     key("global-auth-response-headers").reads(NAMES).at(ONLY_CONFIG).may_set(&["auth-response-headers"]).wrong(Deny),
     key("global-auth-signin").reads(URL_WITH_VARIABLES).at(ONLY_CONFIG).may_set(&["auth-signin"]),
     key("global-auth-signin-redirect-param").reads(BASIC).at(ONLY_CONFIG).may_set(&["auth-signin-redirect-param"]),
@@ -283,7 +285,7 @@ pub const TABLE: &[FamilyKey] = &[
     key("proxy-ssl-name").reads(EXPRESSION).may_set(&["server-tls-name"]),
     key("proxy-ssl-protocols").cannot("TLS versions towards servers are HAProxy's"),
     key("proxy-ssl-secret").reads(FULL_NAME).may_set(&["server-ca-secret", "server-certificate", "server-certificate-secret"]).wrong(Drop).differs("for its own Ingress, and the certificate only of a Secret of type kubernetes.io/tls"),
-    key("proxy-ssl-server-name").reads(ON_OFF).differs("servers over TLS are asked for by name in any case"),
+    key("proxy-ssl-server-name").reads(ON_OFF).may_set(&["server-tls-name"]).differs("without it servers over TLS are asked for by name; off counts without proxy-ssl-verify, which needs the name"),
     key("proxy-ssl-verify").reads(ON_OFF).may_set(&["server-ca-secret"]),
     key("proxy-ssl-verify-depth").reads(INTEGER).differs("chains may have any length"),
     key("proxy-stream-next-upstream").at(ONLY_CONFIG).cannot("TCP services have the times and tries of HAProxy's profile for them"),
