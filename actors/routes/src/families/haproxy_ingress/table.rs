@@ -501,17 +501,21 @@ pub const TABLE: &[FamilyKey] = &[
         value: GO_SWITCH,
         ..differs("session-cookie-dynamic", SERVERS, "of the server's name in any case")
     },
-    differs(
-        "session-cookie-keywords",
-        SERVERS,
-        "`indirect nocache httponly` are so, in any order; with others these stand all the same",
-    ),
+    FamilyKey {
+        same: &["indirect nocache httponly"],
+        ..differs(
+            "session-cookie-keywords",
+            SERVERS,
+            "`indirect nocache httponly` are so; with others these stand all the same",
+        )
+    },
     FamilyKey {
         to: KeyTarget::Group(&["affinity-cookie-name"]),
         ..differs("session-cookie-name", SERVERS, "HttpOnly")
     },
     FamilyKey {
         value: GO_SWITCH,
+        same: &["false"],
         ..differs(
             "session-cookie-preserve",
             SERVERS,
@@ -525,22 +529,29 @@ pub const TABLE: &[FamilyKey] = &[
     },
     FamilyKey {
         value: GO_SWITCH,
+        same: &["false"],
         ..differs(
             "session-cookie-shared",
             SERVERS,
             "false is so; with true the cookie is for the host alone, too: session-cookie-domain has it for several",
         )
     },
-    differs(
-        "session-cookie-strategy",
-        SERVERS,
-        "insert is so; with prefix and rewrite the cookie is inserted, too",
-    ),
-    differs(
-        "session-cookie-value-strategy",
-        SERVERS,
-        "server-name is so; with pod-uid the value is made of it, too",
-    ),
+    FamilyKey {
+        same: &["insert"],
+        ..differs(
+            "session-cookie-strategy",
+            SERVERS,
+            "insert is so; with prefix and rewrite the cookie is inserted, too",
+        )
+    },
+    FamilyKey {
+        same: &["server-name"],
+        ..differs(
+            "session-cookie-value-strategy",
+            SERVERS,
+            "server-name is so; with pod-uid the value is made of the server's name, too",
+        )
+    },
     served("slots-min-free", SERVERS),
     finding("source-address-intf", SERVERS, "HAProxy pods have one address"),
     FamilyKey {
