@@ -1,15 +1,20 @@
 //! What an Ingress asks for (`networking.k8s.io/v1`).
 
+mod aliases;
+mod answers;
+mod around;
+mod manifest;
+mod of_hosts;
+
+pub use of_hosts::host_options;
+
 use super::{
     app_root, auth,
     choices::Choices,
-    claims::{Backend, Claims, Fields, Port, RouteClaim, RouteGroup, Standing, ToHttps},
+    claims::{Backend, Claims, Fields, RouteClaim, RouteGroup, Standing, ToHttps},
     class::Classes,
     contest::Age,
-    families::{
-        About, Family, FamilySettings, ForeignOptions, HostOptions, Neighbours, PathRules,
-        neighbours::OptionValues,
-    },
+    families::{About, Family, FamilySettings, ForeignOptions, Neighbours, PathRules},
     findings::{foreign, named_objects, nowhere},
     ingress_ground::IngressGround,
     lists::encoded,
@@ -28,11 +33,10 @@ use super::{
     sentences::shortened,
     services::Services,
 };
-use haptic_model::{
-    Finding, FindingKind,
-    host_name::{is_host, wildcard_over},
-};
-use serde::Deserialize;
+use around::IngressContext;
+use haptic_model::{Finding, FindingKind, host_name::is_host};
+use manifest::{HttpPath, Ingress, IngressBackend, Rule, Tls, TlsHosts, backend_of, named_hosts, paths_of};
+use of_hosts::spreads;
 use serde_json::{Map, Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
@@ -41,99 +45,6 @@ use std::{
 
 /// The annotation that named the class before `spec.ingressClassName` did.
 const CLASS_ANNOTATION: &str = "kubernetes.io/ingress.class";
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Ingress {
-    metadata: Metadata,
-    spec: Option<Spec>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Metadata {
-    #[serde(default)]
-    namespace: Arc<str>,
-    #[serde(default)]
-    name: Arc<str>,
-    creation_timestamp: Option<Arc<str>>,
-    annotations: Option<BTreeMap<String, String>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Spec {
-    ingress_class_name: Option<String>,
-    default_backend: Option<IngressBackend>,
-    tls: Option<Vec<Tls>>,
-    rules: Option<Vec<Rule>>,
-}
-
-impl Spec {
-    /// The Services that rules lead to which have annotations of families.
-    fn foreign_of_services<'s>(
-        &self,
-        rules: &[Rule],
-        of: impl Fn(&str) -> Option<&'s BTreeMap<String, String>>,
-    ) -> Vec<(Arc<str>, &'s BTreeMap<String, String>)> {
-        let rules = rules.iter().filter_map(|rule| rule.http.as_ref());
-        let paths = rules.flat_map(|http| http.paths.iter().flatten());
-        let backends = paths.filter_map(|path| path.backend.as_ref()).chain(&self.default_backend);
-        let names: BTreeSet<&Arc<str>> =
-            backends.filter_map(|backend| Some(&backend.service.as_ref()?.name)).collect();
-        names.into_iter().filter_map(|name| Some((name.clone(), of(name)?))).collect()
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Tls {
-    hosts: Option<Vec<String>>,
-    secret_name: Option<Arc<str>>,
-}
-
-#[derive(Deserialize)]
-struct Rule {
-    host: Option<String>,
-    http: Option<Http>,
-}
-
-#[derive(Deserialize)]
-struct Http {
-    paths: Option<Vec<HttpPath>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct HttpPath {
-    path: Option<String>,
-    path_type: Option<String>,
-    backend: Option<IngressBackend>,
-}
-
-#[derive(Deserialize)]
-struct IngressBackend {
-    service: Option<ServiceBackend>,
-    resource: Option<ResourceBackend>,
-}
-
-#[derive(Deserialize)]
-struct ServiceBackend {
-    name: Arc<str>,
-    port: Option<ServicePort>,
-}
-
-#[derive(Deserialize)]
-struct ServicePort {
-    number: Option<u16>,
-    name: Option<Arc<str>>,
-}
-
-#[derive(Deserialize)]
-struct ResourceBackend {
-    kind: String,
-    name: String,
-}
 
 /// What the Ingress in `json` asks for; `None` when its class is not ours.
 ///
@@ -179,7 +90,8 @@ pub fn claims(json: &[u8], classes: &Classes, ground: &IngressGround<'_>) -> Res
     // Without such a family others say nothing for it.
     let mut named: BTreeSet<Arc<str>> = BTreeSet::new();
     if foreign.paths.is_some() || families.iter().any(spreads) {
-        named.extend(named_hosts(&rules).chain(foreign.aliases.iter().map(|alias| host_of(alias))));
+        let aliases = |host: Arc<str>| neighbours.aliases(&metadata.namespace, &host).to_vec();
+        named.extend(named_hosts(&rules).flat_map(|host| std::iter::once(host.clone()).chain(aliases(host))));
     }
     for host in &named {
         let (client, closed) = neighbours.client(&metadata.namespace, host);
@@ -202,7 +114,7 @@ pub fn claims(json: &[u8], classes: &Classes, ground: &IngressGround<'_>) -> Res
         tls,
         spelling: classes.spelling,
         grouping,
-        around: IngressContext { neighbours, namespace: metadata.namespace.clone(), patterns },
+        around: IngressContext::new(neighbours, metadata.namespace.clone(), patterns),
         protocol: &protocol,
         faults: Vec::new(),
     };
@@ -216,6 +128,7 @@ pub fn claims(json: &[u8], classes: &Classes, ground: &IngressGround<'_>) -> Res
         hosts.push(host);
     }
     reading.aliases(&rules);
+    reading.answers();
     if let Some(backend) = spec.default_backend.as_ref().filter(|_| !is_left_out) {
         reading.default_backend((!rules.is_empty()).then_some(&hosts), backend);
     }
@@ -325,18 +238,6 @@ fn group_of(
     group
 }
 
-/// The hosts that rules name, each once, as routes compare them.
-fn named_hosts(rules: &[Rule]) -> impl Iterator<Item = Arc<str>> {
-    let hosts = rules.iter().map(|rule| rule.host.as_deref().unwrap_or_default());
-    hosts.collect::<BTreeSet<_>>().into_iter().map(host_of)
-}
-
-/// The paths of a rule, as they are written.
-fn paths_of(rule: &Rule) -> impl Iterator<Item = (&str, &HttpPath)> {
-    let paths = rule.http.iter().flat_map(|http| http.paths.iter().flatten());
-    paths.map(|path| (path.path.as_deref().filter(|text| !text.is_empty()).unwrap_or("/"), path))
-}
-
 /// The hosts of which all paths are regular expressions by what an Ingress says itself.
 fn hosts_of_patterns(rules: &[Rule], family: Option<&PathRules>) -> HashSet<Arc<str>> {
     let Some(family) = family else { return HashSet::new() };
@@ -344,97 +245,10 @@ fn hosts_of_patterns(rules: &[Rule], family: Option<&PathRules>) -> HashSet<Arc<
     rules.iter().filter(is_of).map(|rule| host_of(rule.host.as_deref().unwrap_or_default())).collect()
 }
 
-/// Whether what a family's Ingress says of clients' certificates counts for its whole hosts, however paths are read.
-fn spreads(family: &&FamilySettings) -> bool {
-    family.family == Family::HaproxyIngress
-}
-
-/// What the Ingress in `json` says of its hosts for other Ingresses of its namespace, with its age; nothing where its class is not ours
-/// or reads no such annotations.
-#[must_use]
-pub fn host_options(json: &[u8], classes: &Classes) -> (Age, Vec<(Arc<str>, HostOptions)>) {
-    const KEYS: [&str; 6] =
-        ["/use-regex", "/rewrite-target", "/canary", "/auth-tls-secret", "/app-root", "/server-snippet"];
-    let has = |key: &str| json.windows(key.len()).any(|part| part == key.as_bytes());
-    let nothing = (Age::Unknown, Vec::new());
-    let (says, has_tls) = (KEYS.into_iter().any(has), has("\"tls\""));
-    if !says && !has_tls {
-        return nothing;
-    }
-    let Ok(Ingress { metadata, spec }) = serde_json::from_slice(json) else { return nothing };
-    let (spec, annotations) = (spec.unwrap_or_default(), metadata.annotations.unwrap_or_default());
-    let class = spec.ingress_class_name.as_deref();
-    let class = class.or(annotations.get(CLASS_ANNOTATION).map(String::as_str));
-    if !classes.take(class) {
-        return nothing;
-    }
-    let families: Vec<&FamilySettings> = classes.families_of(class).collect();
-    let rules = spec.rules.unwrap_or_default();
-    let mut all: BTreeMap<Arc<str>, HostOptions> = BTreeMap::new();
-    let tls = TlsHosts::of(spec.tls.as_deref());
-    if families.iter().any(|family| family.family != Family::HaproxyOrg) {
-        for host in tls.named(&rules) {
-            all.entry(host).or_default().tls = true;
-        }
-    }
-    let age = metadata.creation_timestamp.map_or(Age::Unknown, Age::Since);
-    if !says {
-        return (age, all.into_iter().collect());
-    }
-    let settings = classes.settings_of(class);
-    let about = About { namespace: &metadata.namespace, name: &metadata.name, ..About::default() };
-    let said = ForeignOptions::of(families.iter().copied(), &annotations, &[], about, settings);
-    if said.dropped || (said.paths.is_none() && !families.iter().any(spreads)) {
-        return (age, all.into_iter().collect());
-    }
-    let patterns = hosts_of_patterns(&rules, said.paths.as_ref());
-    let verifies = |name: &str| name.starts_with("client-ca") || name.starts_with("client-certificate");
-    let values = said.ingress.written.values.iter().filter(|(name, _)| verifies(name));
-    let client: OptionValues = values.map(|(name, value)| (*name, value.clone())).collect();
-    let closed = said.ingress.closed && client.is_empty() && has("/auth-tls-secret");
-    let root = app_root::of_hosts(&said);
-    for rule in &rules {
-        let host = host_of(rule.host.as_deref().unwrap_or_default());
-        let of_host = all.entry(host.clone()).or_default();
-        let Some(canary) = &said.canary else {
-            of_host.patterns = patterns.contains(&host);
-            (of_host.client, of_host.closed) = (client.clone(), closed);
-            of_host.guards.clone_from(&said.over_host);
-            let longest = paths_of(rule).map(|(text, _)| text.len()).max().unwrap_or_default();
-            let known = of_host.root.take().filter(|(length, _)| *length >= longest);
-            of_host.root = known.or_else(|| Some((longest, root.clone()?)));
-            continue;
-        };
-        for (text, path) in paths_of(rule) {
-            let Some(Ok(Backend { service, port })) = path.backend.as_ref().map(backend_of) else { continue };
-            let mut options = canary.clone();
-            options.insert("canary-service", OptionValue::Text(format!("{service}:{port}")));
-            let path_type = path.path_type.as_deref().unwrap_or("ImplementationSpecific").to_owned();
-            of_host.canaries.entry((text.to_owned(), path_type)).or_insert(options);
-        }
-    }
-    all.retain(|_, options| *options != HostOptions::default());
-    (age, all.into_iter().collect())
-}
-
 /// A path as that of a cookie.
 fn cookie_path(text: &str) -> Option<OptionValue> {
     let row = options::table::row("affinity-cookie-path")?;
     row.kind.read(text, &Settings::default()).ok()
-}
-
-/// What others of the namespace say.
-struct IngressContext<'a> {
-    neighbours: &'a Neighbours,
-    namespace: Arc<str>,
-    /// The hosts of which the Ingress itself says that all paths are regular expressions.
-    patterns: HashSet<Arc<str>>,
-}
-
-impl IngressContext<'_> {
-    fn has_patterns(&self, host: &Arc<str>) -> bool {
-        self.patterns.contains(host) || self.neighbours.patterns(&self.namespace, host)
-    }
 }
 
 struct Reading<'r> {
@@ -548,7 +362,7 @@ impl Reading<'_> {
 
     /// What a family with rules of its own for paths says of one.
     fn add_family_rules(&self, host: &Arc<str>, text: &str, path_type: &str, own: &mut OwnOptions) {
-        let canary = self.around.neighbours.canary(&self.around.namespace, host, text, path_type);
+        let canary = self.around.canary(host, text, path_type);
         if let Some(canary) = canary {
             own.label.push_str(&format!(" canary of {host}{text} {path_type}"));
             own.options.extend(canary.iter().map(|(name, value)| (*name, value.clone())));
@@ -574,34 +388,9 @@ impl Reading<'_> {
         }
     }
 
-    /// What the rules say counts for other names of their hosts, too, as far as no Ingress asks for the same there.
-    fn aliases(&mut self, rules: &[Rule]) {
-        let aliases: Vec<Arc<str>> =
-            self.grouping.annotations().foreign().aliases.iter().map(|alias| host_of(alias)).collect();
-        let named: HashSet<Arc<str>> = named_hosts(rules).collect();
-        let Some(rule) = rules.first().filter(|_| !aliases.is_empty()) else { return };
-        for alias in aliases.into_iter().filter(|alias| !named.contains(alias)) {
-            let (before, is_pattern) = (self.claims.routes.len(), self.has_patterns_of(rule));
-            if is_pattern {
-                self.around.patterns.insert(alias.clone());
-            }
-            self.rule(&alias, rule);
-            // Another name of the host has TLS as the host has.
-            let has_tls = self.has_tls(&host_of(rule.host.as_deref().unwrap_or_default()));
-            for route in self.claims.routes.iter_mut().skip(before) {
-                route.standing = Standing::Spare;
-                route.tls |= has_tls;
-            }
-        }
-    }
-
-    fn has_patterns_of(&self, rule: &Rule) -> bool {
-        self.around.has_patterns(&host_of(rule.host.as_deref().unwrap_or_default()))
-    }
-
     /// What a family's `app-root` of any Ingress of the namespace says of `/` of a host.
     fn add_root(&self, host: &Arc<str>, own: &mut OwnOptions) {
-        if let Some(root) = self.around.neighbours.root(&self.around.namespace, host) {
+        if let Some(root) = self.around.root(host) {
             own.label.push_str(&format!(" root of {host}"));
             own.options.extend(root.iter().map(|(name, value)| (*name, value.clone())));
         }
@@ -633,7 +422,8 @@ impl Reading<'_> {
 
     /// Whether it, or for a family one beside it, has TLS for a host.
     fn has_tls(&self, host: &str) -> bool {
-        self.tls.cover(host) || self.around.neighbours.tls(&self.around.namespace, host)
+        let names = [host, self.around.named(host)];
+        names.into_iter().any(|name| self.tls.cover(name) || self.around.has_tls(name))
     }
 
     /// A path that families compare in a way of their own.
@@ -838,58 +628,4 @@ impl Reading<'_> {
 /// What is found at the host and the path of a route.
 pub(crate) fn at(kind: FindingKind, wanted: &Match, sentence: String) -> Finding {
     Finding::new(kind, sentence).at_host(&wanted.host).at_path(&shortened(&wanted.path))
-}
-
-/// The hosts for which an Ingress asks for TLS.
-enum TlsHosts {
-    None,
-    All,
-    These(HashSet<Arc<str>>),
-}
-
-impl TlsHosts {
-    fn of(tls: Option<&[Tls]>) -> Self {
-        let entries = tls.unwrap_or_default();
-        if entries.is_empty() {
-            return Self::None;
-        }
-        let hosts = |entry: &Tls| entry.hosts.clone().filter(|h| !h.is_empty());
-        match entries.iter().map(hosts).collect::<Option<Vec<_>>>() {
-            Some(hosts) => Self::These(hosts.iter().flatten().map(|h| host_of(h)).collect()),
-            None => Self::All,
-        }
-    }
-
-    /// The hosts themselves, of those that rules name.
-    fn named(&self, rules: &[Rule]) -> HashSet<Arc<str>> {
-        match self {
-            Self::None => HashSet::new(),
-            Self::All => named_hosts(rules).collect(),
-            Self::These(hosts) => hosts.clone(),
-        }
-    }
-
-    fn cover(&self, host: &str) -> bool {
-        match self {
-            Self::None => false,
-            Self::All => true,
-            Self::These(hosts) => {
-                hosts.contains(host) || wildcard_over(host).is_some_and(|over| hosts.contains(&*over))
-            }
-        }
-    }
-}
-
-fn backend_of(backend: &IngressBackend) -> Result<Backend, String> {
-    if let Some(ResourceBackend { kind, name }) = &backend.resource {
-        return Err(format!("leads to the resource {kind} {name}; only Services can be reached"));
-    }
-    let service = backend.service.as_ref().ok_or("has no Service")?;
-    let port = service.port.as_ref();
-    let port = match (port.and_then(|p| p.name.clone()), port.and_then(|p| p.number)) {
-        (Some(name), _) if !name.is_empty() => Port::Name(name),
-        (_, Some(number)) if number > 0 => Port::Number(number),
-        _ => return Err(format!("names no port of Service {}", service.name)),
-    };
-    Ok(Backend { service: service.name.clone(), port })
 }

@@ -132,6 +132,24 @@ fn only_certificates_with_one_of_the_names_come_in() {
     });
 }
 
+#[test]
+fn of_the_subject_alone_no_alternative_name_comes_in() {
+    let authority = Authority::new("clients").unwrap();
+    let options =
+        [("client-certificate-names", "anna, *.a.example"), ("client-certificate-names-in", "subject")];
+    on_each_haproxy(&manifests(&authority, &options), |site| {
+        for (common_name, alternative, status) in [
+            ("anna", &["bob.example"][..], 200),
+            ("x.a.example", &[], 200),
+            ("bob", &["anna"], 403),
+            ("bob", &["x.a.example", "spiffe://anna/x"], 403),
+        ] {
+            let client = Client::with(&authority.sign_client(common_name, alternative).unwrap());
+            assert_eq!(client.status(site, "/on"), status, "{common_name} {alternative:?}");
+        }
+    });
+}
+
 const HEADERS: &str = "X-Client-DN: subject\nX-Client-Issuer: issuer\nX-Client-Digest: sha256\nX-Client-Cert: pem\nX-Client-Verify: verify\nX-Client-Name: cn\nX-Client-Sha1: sha1\nX-Client-Der: der";
 
 /// What a client says of itself.

@@ -33,6 +33,9 @@ struct Cases {
     /// What becomes of snippets.
     #[serde(default = "refuse")]
     snippets: String,
+    /// Whether the operator lets TLS be passed through.
+    #[serde(default)]
+    passthrough: bool,
     /// What the setting `config` has.
     #[serde(default)]
     config: Map<String, Value>,
@@ -197,6 +200,9 @@ impl Cases {
         spec["templatingSettings"]["extraContext"]["annotationFamilies"] = json!({
             family: {"takeControllers": controllers, "snippets": self.snippets, "config": self.config}
         });
+        if self.passthrough {
+            spec["templatingSettings"]["extraContext"]["passthrough"] = json!(true);
+        }
         if self.config_map.is_some() {
             let settings = &mut spec["templatingSettings"]["extraContext"]["annotationFamilies"][family];
             settings["configMap"] = json!(CONFIG_MAP.join("/"));

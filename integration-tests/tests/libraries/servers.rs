@@ -103,10 +103,17 @@ fn servers_are_shown_the_certificate_that_is_given_or_nothing_is_sent() {
         secret("own", "kubernetes.io/tls", &[("tls.crt", &stranger.pem), ("tls.key", &stranger.key)]);
     let shown = [("protocol", "https"), ("server-certificate-secret", "own")];
     let labelled = secret("own", "Opaque", &[("tls.crt", &own.pem), ("tls.key", &own.key)]);
-    for pair in [pair, labelled] {
+    for pair in [pair.clone(), labelled] {
         answered(&servers, "mtls", &shown, &[pair], Some("mtls haproxy 127.0.0.1 mtls.shop.svc"));
     }
     answered(&servers, "mtls", &[("protocol", "https")], &[], None);
+    // Where it may be missing the server is asked without it, and refuses that here; one that is there is shown.
+    let optional = [shown[0], shown[1], ("server-certificate", "optional")];
+    let plain = Around::servers(&authority, "b.example");
+    answered(&plain, "h1-tls", &optional, &[], Some("h1-tls HTTP/1.1 h1-tls.shop.svc /on"));
+    answered(&servers, "mtls", &optional, &[], None);
+    answered(&servers, "mtls", &optional, &[strange.clone()], None);
+    answered(&servers, "mtls", &optional, &[pair], Some("mtls haproxy 127.0.0.1 mtls.shop.svc"));
     for unusable in [
         vec![],
         vec![strange],

@@ -80,6 +80,21 @@ fn each_object_is_the_same_or_differs_or_cannot_be_served() {
 }
 
 #[test]
+fn values_that_are_so_here_are_the_same() {
+    let place = Place::new();
+    let cookie =
+        "haproxy-ingress.github.io/affinity: cookie, haproxy-ingress.github.io/session-cookie-strategy";
+    let check = |strategy: &str, code: i32, words: &[&str]| {
+        place.write("objects.yaml", &ingress("a", "haproxy", &format!("{cookie}: {strategy}")));
+        place
+            .haptic(&["migrate", "check", "--from", "haproxy-ingress", "-f", "objects.yaml"])
+            .must(code, words);
+    };
+    check("insert", 0, &["1 objects: 1 the same"]);
+    check("prefix", 3, &["session-cookie-strategy"]);
+}
+
+#[test]
 fn the_config_map_of_the_controller_is_judged_and_counts_for_ingresses() {
     let place = Place::new();
     place.write("objects.yaml", &(ingress("a", "haproxy", "") + CONFIG_MAP));

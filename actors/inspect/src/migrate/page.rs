@@ -56,7 +56,7 @@ fn introduction(family: Family) -> PageIntroduction {
                 "Paths with a slash at their end are led to from the one without (301), bodies are limited to 1 MiB, connecting takes 5 seconds, servers and WebSockets are silent for 60 seconds, and answers over HTTPS have HSTS, as there, unless annotations or its ConfigMap say otherwise.",
                 "A wrong value does what it does there: it is as if it was not there, all requests get 503, or nothing of the Ingress is served. Where a wrong value there lets everybody in (`auth-request-redirect`, `auth-always-set-cookie`, `auth-cache-duration`), here nobody gets in.",
                 "Redirects come before addresses, limits and passwords, as there.",
-                "Nothing of a snippet is ever printed. With `snippets: translate` headers, redirects, refusals, addresses, times and sizes in it are options; one with anything else counts for nothing, and lets nobody in where it may keep requests out.",
+                "Nothing of a snippet is ever printed. With `snippets: translate` headers, redirects, rewrites, refusals (`if` by method, header or parameter, and `location = /x`, too), addresses, times and sizes in it are options; one with anything else counts for nothing, and lets nobody in where it may keep requests out.",
                 "Secrets, and ConfigMaps with headers, need no label, and must be of the Ingress's own namespace; an Ingress is read again when they change. The ConfigMap that lists TCP services is named by `tcpServices`, and its ports by `tcpPorts` ([a TCP service](../libraries.md#a-tcp-service)); of the one that `udpServices` names each row is a finding.",
             ],
         },

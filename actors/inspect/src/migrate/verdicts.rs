@@ -115,9 +115,10 @@ fn of_annotations(
     place: KeyPlace,
     annotations: Option<&BTreeMap<String, String>>,
 ) -> Vec<MigrationNote> {
-    let keys = annotations.into_iter().flatten().filter_map(|(annotation, _)| {
+    let keys = annotations.into_iter().flatten().filter_map(|(annotation, text)| {
         let key = family.key(family.behind_prefix(annotation)?)?;
-        key.places.contains(&place).then_some((annotation, key))
+        let is_same = key.same.contains(&text.trim());
+        (key.places.contains(&place) && !is_same).then_some((annotation, key))
     });
     let noted = keys.filter_map(|(annotation, key)| {
         let (verdict, sentence) = match key.outcome {
@@ -152,12 +153,13 @@ fn of_config_map(
 ) -> Result<MigratedObject, String> {
     let object = config_map(snapshots, named)?;
     let data = read(object).and_then(|manifest| manifest.data).unwrap_or_default();
-    let notes = data.keys().filter_map(|name| {
+    let notes = data.iter().filter_map(|(name, text)| {
         let Some(key) = family.key(name) else {
             return Some(note(Some(name), Same, "its own controller does not know it", Vec::new()));
         };
         match key.outcome {
             KeyOutcome::Served => None,
+            _ if key.same.contains(&text.trim()) => None,
             KeyOutcome::Differs(how) => Some(note(Some(name), Differs, how, options_of(key))),
             KeyOutcome::Finding(instead) => Some(note(Some(name), Cannot, instead, Vec::new())),
         }

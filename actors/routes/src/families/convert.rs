@@ -2,7 +2,7 @@
 //! same configuration. Each step is checked by reading both; what does not come out the same stays as it is.
 
 use super::{
-    About, FamilySettings, ForeignOptions, KeyOutcome, KeyTarget, PathRules, forms::ForeignForms,
+    About, FamilySettings, ForeignOptions, KeyOutcome, KeyTarget, PathAnswer, PathRules, forms::ForeignForms,
     neighbours::OptionValues,
 };
 use crate::options::{
@@ -78,6 +78,7 @@ struct ServedAnnotations {
     canary: Option<OptionValues>,
     names: [Vec<String>; 2],
     over_host: OptionValues,
+    answers: Vec<PathAnswer>,
     /// Of each path at which HTTP is not redirected to HTTPS: what an annotation of ours says, which counts before that.
     over_http: Vec<Option<String>>,
 }
@@ -245,7 +246,7 @@ impl Conversion<'_> {
         let forms = levels.map(|level| level.forms.clone()).collect();
         let (dropped, paths, canary) = (foreign.dropped, foreign.paths.clone(), foreign.canary.clone());
         let names = [foreign.aliases.clone(), foreign.redirected.clone()];
-        let over_host = foreign.over_host.clone();
+        let (over_host, answers) = (foreign.over_host.clone(), foreign.answers.clone());
         let is_over_http =
             |path: &str| foreign.over_http.iter().any(|start| path.starts_with(start.as_str()));
         let over_http = self.ingress.paths.iter().filter(|(path, _)| is_over_http(path));
@@ -259,7 +260,18 @@ impl Conversion<'_> {
         // What is found does not change what is served.
         let served = |options: RouteOptions| RouteOptions { ineffective: Vec::new(), ..options };
         let options = std::iter::once(own).chain(of_paths).map(served).collect();
-        ServedAnnotations { options, forms, spread, dropped, paths, canary, names, over_host, over_http }
+        ServedAnnotations {
+            options,
+            forms,
+            spread,
+            dropped,
+            paths,
+            canary,
+            names,
+            over_host,
+            answers,
+            over_http,
+        }
     }
 }
 

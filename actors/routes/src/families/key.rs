@@ -17,6 +17,8 @@ pub struct FamilyKey {
     pub to: KeyTarget,
     /// How near that comes to what its own controller does.
     pub outcome: KeyOutcome,
+    /// Values with which nobody sees a difference, whatever the outcome of others is.
+    pub same: &'static [&'static str],
 }
 
 /// Where a key stands.
@@ -123,6 +125,7 @@ pub const KEY: FamilyKey = FamilyKey {
     wrong: WrongValue::Default,
     to: KeyTarget::Nothing,
     outcome: KeyOutcome::Served,
+    same: &[],
 };
 
 /// A key whose effect is the same as there.

@@ -4,6 +4,7 @@
 //! takes several keys to say is code beside the table. What cannot be said is found at the object, never silent. Whatever guards
 //! access fails closed.
 
+pub mod answers;
 mod backend_lines;
 mod balance;
 mod config;
@@ -27,6 +28,7 @@ mod tls;
 mod translation;
 pub mod values;
 
+pub use answers::PathAnswer;
 pub use config::FamilyConfig;
 pub use convert::{ConvertedAnnotations, ForeignIngress, convert};
 pub use key::{FamilyKey, KeyOutcome, KeyPlace, KeyTarget, WrongValue};
@@ -165,6 +167,8 @@ pub struct ForeignOptions {
     pub redirected: Vec<String>,
     /// What paths begin with at which HTTP is not redirected to HTTPS.
     pub over_http: Vec<String>,
+    /// What single paths of its hosts are answered.
+    pub answers: Vec<PathAnswer>,
     /// Who is kept out of all routes of its hosts that have no lists of their own.
     pub over_host: OptionValues,
     /// What is said of them.
@@ -209,6 +213,10 @@ impl ForeignOptions {
                 all.aliases.extend(translation.aliases);
                 all.redirected.extend(translation.redirected);
                 all.over_host.extend(translation.over_host);
+                let known = &all.answers;
+                let news = translation.answers.into_iter().filter(|answer| !known.contains(answer));
+                let news: Vec<PathAnswer> = news.collect();
+                all.answers.extend(news);
                 if all.over_http.is_empty() {
                     all.over_http = translation.over_http;
                 }

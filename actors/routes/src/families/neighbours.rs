@@ -34,6 +34,8 @@ pub struct HostOptions {
     pub tls: bool,
     /// Where requests for its path `/` are redirected, and how long the longest path of the Ingress is that says so.
     pub root: Option<(usize, OptionValues)>,
+    /// Other names of it.
+    pub aliases: Vec<Arc<str>>,
 }
 
 /// All that is said.
@@ -124,6 +126,16 @@ impl Neighbours {
         let all = self.of(namespace, host).filter_map(|(_, options)| options.root.as_ref());
         let longest = all.reduce(|first, next| if next.0 > first.0 { next } else { first });
         longest.map(|(_, options)| options)
+    }
+
+    /// Other names of a host, by the oldest Ingress that says some.
+    #[must_use]
+    pub fn aliases(&self, namespace: &str, host: &str) -> &[Arc<str>] {
+        let aliases = self
+            .of(namespace, host)
+            .map(|(_, options)| &*options.aliases)
+            .find(|aliases| !aliases.is_empty());
+        aliases.unwrap_or_default()
     }
 
     /// Whether all paths of a host are regular expressions.

@@ -179,3 +179,105 @@ fn what_a_config_map_says_counts_behind_the_ingress_and_its_guards_fail_closed()
         of(json!({"annotation-value-word-blocklist": "alias,_by_lua"}), &[("auth-realm", "a alias b")]);
     assert!(dropped.dropped);
 }
+
+#[test]
+fn who_is_refused_by_a_snippet_gets_in_with_no_password() {
+    let settings = settings(json!({"ingress-nginx": {"snippets": "translate"}}));
+    let of = |annotations: &[(&str, &str)]| {
+        let annotations = annotations
+            .iter()
+            .map(|(key, text)| (format!("nginx.ingress.kubernetes.io/{key}"), (*text).to_owned()))
+            .collect();
+        ForeignOptions::of(settings.families.iter(), &annotations, &[], About::default(), &settings)
+    };
+    let refusal = ("configuration-snippet", "return 403;");
+    let all = of(&[refusal]);
+    assert!(!all.ingress.closed && all.ingress.written.values.contains_key("deny-from"));
+    let others = [
+        ("auth-type", "basic"),
+        ("auth-secret", "users"),
+        ("whitelist-source-range", "10.0.0.0/8"),
+        ("satisfy", "any"),
+    ];
+    assert!(of(&[&[refusal][..], &others].concat()).ingress.closed);
+    assert!(of(&[("configuration-snippet", "return 410;")]).ingress.closed);
+    let of_host = of(&[("server-snippet", "return 403;")]);
+    assert!(of_host.ingress.closed && of_host.over_host.contains_key("closed"));
+    let of_path = of(&[("server-snippet", "location = /x { return 403; }")]);
+    assert!(!of_path.ingress.closed && of_path.answers[0].options.contains_key("deny-from"));
+}
+
+#[test]
+fn who_verifies_servers_shows_them_a_certificate_and_names_of_clients_are_common_ones() {
+    let of = |annotations: &[(&str, &str)]| {
+        let keys =
+            annotations.iter().map(|(key, text)| (format!("nginx.ingress.kubernetes.io/{key}"), *text));
+        let keys: Vec<(String, &str)> = keys.collect();
+        let about = About { namespace: "shop", ..About::default() };
+        let settings = settings(json!({"ingress-nginx": {}}));
+        let annotations = keys.iter().map(|(key, text)| (key.clone(), (*text).to_owned())).collect();
+        ForeignOptions::of(settings.families.iter(), &annotations, &[], about, &settings)
+            .ingress
+            .written
+            .values
+    };
+    let text = |values: &OptionValues, option: &str| values.get(option).map(|value| value.to_json());
+    let tls = [("backend-protocol", "HTTPS"), ("proxy-ssl-secret", "shop/own"), ("proxy-ssl-verify", "on")];
+    let verified = of(&tls);
+    for (option, wanted) in [
+        ("server-ca-secret", "own"),
+        ("server-certificate-secret", "own"),
+        ("server-certificate", "optional"),
+    ] {
+        assert_eq!(text(&verified, option), Some(json!(wanted)), "{option}");
+    }
+    assert_eq!(text(&of(&tls[..2]), "server-certificate"), None);
+    let named = of(&[("auth-tls-secret", "shop/ca"), ("auth-tls-match-cn", "CN=bob")]);
+    assert_eq!(text(&named, "client-certificate-names-in"), Some(json!("subject")));
+}
+
+#[test]
+fn cookies_that_are_as_ours_are_told_nothing_of_and_others_are() {
+    let found = |key: &str, text: &str| {
+        let settings = settings(json!({"haproxy-ingress": {}}));
+        let all = [("affinity", "cookie"), (key, text)];
+        let annotations =
+            all.iter().map(|(key, text)| (format!("haproxy-ingress.github.io/{key}"), (*text).to_owned()));
+        let annotations = annotations.collect();
+        ForeignOptions::of(settings.families.iter(), &annotations, &[], About::default(), &settings)
+            .findings
+            .len()
+    };
+    for (key, ours, other) in [
+        ("session-cookie-keywords", "nocache indirect httponly", "indirect"),
+        ("session-cookie-strategy", "insert", "prefix"),
+        ("session-cookie-preserve", "false", "true"),
+        ("session-cookie-shared", "false", "true"),
+        ("session-cookie-value-strategy", "server-name", "pod-uid"),
+    ] {
+        assert_eq!((found(key, ours), found(key, other)), (0, 1), "{key}");
+    }
+}
+
+#[test]
+fn who_is_asked_and_who_answers_is_as_the_annotations_of_nginx_say() {
+    let text = |annotations: &[(&str, &str)], option: &str| {
+        let annotations: Vec<(String, &str)> = annotations
+            .iter()
+            .map(|(key, text)| (format!("nginx.ingress.kubernetes.io/{key}"), *text))
+            .collect();
+        let annotations: Vec<(&str, &str)> = annotations.iter().map(|(key, text)| (&**key, *text)).collect();
+        foreign(&annotations).ingress.written.values.get(option).map(|value| value.to_json())
+    };
+    let asked = [
+        ("auth-url", "http://sso.shop.svc/check"),
+        ("auth-cache-key", "$http_authorization"),
+        ("auth-cache-duration", "200 1h, 401 1m"),
+    ];
+    assert_eq!(text(&asked, "auth-cache"), Some(json!(600_000)));
+    assert_eq!(text(&asked, "auth-cache-key"), Some(json!(["headers"])));
+    assert_eq!(text(&[asked[0], ("auth-cache-key", "all")], "auth-cache"), None);
+    let nameless = [("backend-protocol", "HTTPS"), ("proxy-ssl-server-name", "off")];
+    assert_eq!(text(&nameless, "server-tls-name"), Some(json!("$none")));
+    assert_eq!(text(&nameless[..1], "server-tls-name"), None);
+}

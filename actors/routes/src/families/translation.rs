@@ -1,7 +1,7 @@
 //! What is said by annotations of a family, and what becomes of it.
 
 use super::{
-    About, Family, FamilyKey, FamilySettings, PathRules,
+    About, Family, FamilyKey, FamilySettings, PathAnswer, PathRules,
     key::{KeyOutcome, KeyPlace, KeyTarget, WrongValue},
     values::ForeignValue,
 };
@@ -264,6 +264,8 @@ pub struct Translation<'t> {
     pub redirected: Vec<String>,
     /// What paths begin with at which HTTP is not redirected to HTTPS.
     pub over_http: Vec<String>,
+    /// What single paths of its hosts are answered.
+    pub answers: Vec<PathAnswer>,
     /// How paths are compared.
     pub forms: super::forms::ForeignForms,
     /// Who is kept out of all routes of the hosts that have no lists of their own.
@@ -293,6 +295,7 @@ impl<'t> Translation<'t> {
             aliases: Vec::new(),
             redirected: Vec::new(),
             over_http: Vec::new(),
+            answers: Vec::new(),
             forms,
             over_host: BTreeMap::new(),
             blocked: None,
@@ -365,14 +368,25 @@ impl<'t> Translation<'t> {
 
     /// Keeps clients out of all routes of the hosts: everybody where it cannot be read whom.
     pub fn guard_hosts(&mut self, option: &'static str, text: &str) {
-        let read = row(option).and_then(|row| row.kind.read(text, self.settings).ok());
-        let (option, value) = read.map_or(("closed", OptionValue::Switch(true)), |value| (option, value));
+        let (option, value) = self.value_or_closed(option, text);
         self.over_host.insert(option, value);
     }
 
     /// Keeps clients out whatever annotations of ours say; a list that cannot be read is closed by [`Self::set`].
     pub fn block(&mut self, networks: &str) {
         self.blocked = row("deny-from").and_then(|row| row.kind.read(networks, self.settings).ok());
+    }
+
+    /// Has requests for one path answered by options, by 503 where one of them cannot be read. `of_routes`: as far as routes of the
+    /// Ingress take the path.
+    pub fn answer(&mut self, path: &str, of_routes: bool, options: &[(&'static str, String)]) {
+        let options = options.iter().map(|(option, text)| self.value_or_closed(*option, text)).collect();
+        self.answers.push(PathAnswer { path: path.to_owned(), of_routes, options });
+    }
+
+    fn value_or_closed(&self, option: &'static str, text: &str) -> (&'static str, OptionValue) {
+        let read = row(option).and_then(|row| row.kind.read(text, self.settings).ok());
+        read.map_or(("closed", OptionValue::Switch(true)), |value| (option, value))
     }
 
     /// Whether an option can have this value.

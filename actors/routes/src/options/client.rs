@@ -66,6 +66,18 @@ pub const NAMES: Row = Row {
     ..WITH_CA
 };
 
+/// `client-certificate-names-in`.
+pub const NAMES_IN: Row = Row {
+    name: "client-certificate-names-in",
+    kind: Kind::Choice(&["any", "subject"]),
+    example: "subject",
+    with: With::Needs("client-certificate-names"),
+    reload: Reload::FirstUse,
+    about: "`subject`: of the names that a certificate has only the last common name of its subject counts. `any` (default): its subject alternative names \
+        do, too.",
+    ..WITH_CA
+};
+
 /// `client-certificate-status`.
 pub const STATUS: Row = Row {
     name: "client-certificate-status",

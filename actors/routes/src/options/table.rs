@@ -278,6 +278,7 @@ pub const TABLE: &[Row] = &[
     client::ERROR_PAGE,
     client::HEADERS,
     client::NAMES,
+    client::NAMES_IN,
     client::STATUS,
     Row {
         name: "closed",
@@ -781,6 +782,17 @@ pub const TABLE: &[Row] = &[
         reload: Reload::FirstUse,
         guards: true,
         about: "Labelled Secret with `ca.crt` that servers must be signed by, or `server-ca-config-map`; without both servers over TLS are not verified.",
+        levels: &[Path, Ingress, Service],
+        ..ROW
+    },
+    Row {
+        name: "server-certificate",
+        kind: Kind::Choice(&["required", "optional"]),
+        example: "optional",
+        with: With::Needs("server-certificate-secret"),
+        reload: Reload::Change,
+        guards: true,
+        about: "`optional`: without the Secret of `server-certificate-secret` servers are shown no certificate; `required` (default): there are no servers.",
         levels: &[Path, Ingress, Service],
         ..ROW
     },

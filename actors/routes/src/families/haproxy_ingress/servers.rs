@@ -1,10 +1,14 @@
 //! How servers are reached.
 
-use crate::families::{
-    balance,
-    secrets::own_secret,
-    translation::{Said, Translation},
+use crate::{
+    families::{
+        balance,
+        secrets::own_secret,
+        translation::{Said, Translation},
+    },
+    sentences::shortened,
 };
+use std::collections::BTreeSet;
 
 /// How requests are spread.
 pub(super) fn balance(said: &Said<'_>, out: &mut Translation<'_>) {
@@ -112,6 +116,15 @@ pub(super) fn affinity(said: &Said<'_>, out: &mut Translation<'_>) {
     if let Some(strategy) = said.text("session-cookie-strategy").filter(|strategy| *strategy != "insert") {
         out.differs("session-cookie-strategy", &format!("is {strategy:?}: the cookie is inserted"));
     }
+    if let Some(words) = said.text("session-cookie-keywords").filter(|words| !are_ours(words)) {
+        out.differs(
+            "session-cookie-keywords",
+            &format!("is {:?}: the cookie has `indirect nocache httponly`", shortened(words)),
+        );
+    }
+    if said.text("session-cookie-value-strategy") == Some("pod-uid") {
+        out.differs("session-cookie-value-strategy", "is pod-uid: the value is made of the server's name");
+    }
     out.set("affinity-cookie-same-site", "unset", "session-cookie-name");
     if said.is_on("session-cookie-same-site") {
         out.set("affinity-cookie-same-site", "None", "session-cookie-same-site");
@@ -125,6 +138,11 @@ pub(super) fn affinity(said: &Said<'_>, out: &mut Translation<'_>) {
             out.differs(key, "is true, and the cookie is HAProxy's own, for this host alone");
         }
     }
+}
+
+/// Whether words of a cookie are those that ours has.
+fn are_ours(words: &str) -> bool {
+    words.split_whitespace().collect::<BTreeSet<_>>() == BTreeSet::from(["httponly", "indirect", "nocache"])
 }
 
 /// What limits the requests that wait for a server; those of HAPTIC are others.

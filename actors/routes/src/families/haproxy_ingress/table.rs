@@ -53,7 +53,14 @@ pub const TABLE: &[FamilyKey] = &[
             "what is no network is left out, and a list without one lets nobody in",
         )
     },
-    FamilyKey { to: KeyTarget::Option("app-root"), ..served("app-root", HOST) },
+    FamilyKey {
+        to: KeyTarget::Option("app-root"),
+        ..differs(
+            "app-root",
+            HOST,
+            "of its own routes, not of those that others of its namespace have on the host: the Ingress with the path / says it",
+        )
+    },
     FamilyKey { value: GO_SWITCH, ..served("assign-backend-server-id", SERVERS) },
     differs("auth-external-placement", SERVERS, "makes no difference"),
     differs("auth-headers-fail", SERVERS, "clients get the headers of the answer"),
@@ -359,7 +366,11 @@ pub const TABLE: &[FamilyKey] = &[
     },
     FamilyKey { value: GO_SWITCH, ..finding("load-server-state", CONFIG, "not needed") },
     FamilyKey { value: GO_SWITCH, ..served("master-exit-on-failure", CONFIG) },
-    finding("max-connections", CONFIG, "`maxConnections`"),
+    finding(
+        "max-connections",
+        CONFIG,
+        "`maxConnections` in extraContext, the connections that each HAProxy has",
+    ),
     FamilyKey {
         value: INTEGER,
         to: KeyTarget::Group(&["max-connections"]),
@@ -498,14 +509,26 @@ pub const TABLE: &[FamilyKey] = &[
         value: GO_SWITCH,
         ..differs("session-cookie-dynamic", SERVERS, "of the server's name in any case")
     },
-    finding("session-cookie-keywords", SERVERS, "`insert indirect nocache httponly`"),
+    FamilyKey {
+        same: &["indirect nocache httponly"],
+        ..differs(
+            "session-cookie-keywords",
+            SERVERS,
+            "`indirect nocache httponly` are so; with others these stand all the same",
+        )
+    },
     FamilyKey {
         to: KeyTarget::Group(&["affinity-cookie-name"]),
         ..differs("session-cookie-name", SERVERS, "HttpOnly")
     },
     FamilyKey {
         value: GO_SWITCH,
-        ..differs("session-cookie-preserve", SERVERS, "`insert indirect nocache httponly`")
+        same: &["false"],
+        ..differs(
+            "session-cookie-preserve",
+            SERVERS,
+            "false is so; with true the cookie is HAProxy's own, too",
+        )
     },
     FamilyKey {
         value: GO_SWITCH,
@@ -514,10 +537,29 @@ pub const TABLE: &[FamilyKey] = &[
     },
     FamilyKey {
         value: GO_SWITCH,
-        ..differs("session-cookie-shared", SERVERS, "`insert indirect nocache httponly`")
+        same: &["false"],
+        ..differs(
+            "session-cookie-shared",
+            SERVERS,
+            "false is so; with true the cookie is for the host alone, too: session-cookie-domain has it for several",
+        )
     },
-    differs("session-cookie-strategy", SERVERS, "`insert indirect nocache httponly`"),
-    differs("session-cookie-value-strategy", SERVERS, "of the server's name in any case"),
+    FamilyKey {
+        same: &["insert"],
+        ..differs(
+            "session-cookie-strategy",
+            SERVERS,
+            "insert is so; with prefix and rewrite the cookie is inserted, too",
+        )
+    },
+    FamilyKey {
+        same: &["server-name"],
+        ..differs(
+            "session-cookie-value-strategy",
+            SERVERS,
+            "server-name is so; with pod-uid the value is made of the server's name, too",
+        )
+    },
     served("slots-min-free", SERVERS),
     finding("source-address-intf", SERVERS, "HAProxy pods have one address"),
     FamilyKey {

@@ -206,7 +206,7 @@ pub const TABLE: &[FamilyKey] = &[
     finding("log-format", CONFIG, "`accessLog`"),
     finding("log-format-tcp", CONFIG, "`accessLog`"),
     FamilyKey { value: SWITCH, ..finding("logasap", CONFIG, "`accessLog`") },
-    finding("maxconn", CONFIG, "`maxConnections`"),
+    finding("maxconn", CONFIG, "`maxConnections` in extraContext, the connections that each HAProxy has"),
     finding("nbthread", CONFIG, "HAProxy's own default, as many as CPUs"),
     FamilyKey { to: KeyTarget::Group(&["rewrite-rules"]), ..served("path-rewrite", INGRESS) },
     FamilyKey {
@@ -215,7 +215,11 @@ pub const TABLE: &[FamilyKey] = &[
         ..differs("pod-maxconn", SERVERS, "of each HAProxy, not divided by their number")
     },
     finding("prometheus-endpoint-auth-secret", CONFIG, "metrics are for the inside: NetworkPolicy"),
-    finding("proxy-protocol", CONFIG, "`proxyProtocol`"),
+    finding(
+        "proxy-protocol",
+        CONFIG,
+        "`proxyProtocol` in extraContext: then all clients must come by it, not those of a list",
+    ),
     finding("quic-alt-svc-max-age", CONFIG, "HTTP/1.1 and HTTP/2 are served"),
     FamilyKey {
         value: TIME,

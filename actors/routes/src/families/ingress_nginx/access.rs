@@ -2,8 +2,12 @@
 
 use crate::{
     families::{Said, Translation},
-    options::table::REFUSALS,
+    options::{quantity::milliseconds, table::REFUSALS},
 };
+use std::collections::BTreeSet;
+
+/// How long ours keeps an answer at the most, in milliseconds.
+const LONGEST_KEPT: u64 = 600_000;
 
 /// `auth-url`, `auth-method`, `auth-signin`. What cannot be asked lets nobody in.
 pub fn asked(said: &Said<'_>, to: &mut Translation<'_>) {
@@ -40,12 +44,65 @@ pub fn asked(said: &Said<'_>, to: &mut Translation<'_>) {
     if let Some(method) = text("auth-method") {
         to.set("auth-method", method, "auth-method");
     }
+    if said.has("auth-request-redirect") {
+        to.differs("auth-request-redirect", "is not sent: X-Auth-Request-Redirect is the URI of the request");
+    }
+    if let Some(key) = text("auth-cache-key") {
+        kept(key, text("auth-cache-duration"), to);
+    }
     if let Some(page) = text("auth-signin") {
         to.set("auth-signin", page, "auth-signin");
     }
     if !to.values.contains_key("auth-signin") {
         to.values.remove("auth-signin-redirect-param");
     }
+}
+
+/// `auth-cache-key`, `auth-cache-duration`: answers that let requests pass count for others like these.
+fn kept(key: &str, durations: Option<&str>, to: &mut Translation<'_>) {
+    let Some(parts) = alike(key) else {
+        return to
+            .differs("auth-cache-key", "has what is not known of requests here: every request is asked for");
+    };
+    let Some(time) = time_of_passing(durations.unwrap_or("200 202 401 5m")).filter(|time| *time > 0) else {
+        return to.differs("auth-cache-duration", "has no time for 200: every request is asked for");
+    };
+    to.set("auth-cache", &format!("{}ms", time.min(LONGEST_KEPT)), "auth-cache-duration");
+    to.set("auth-cache-key", &parts, "auth-cache-key");
+}
+
+/// What requests must have in common that have the variables of a text in common, by the names of ours, which may be more.
+fn alike(key: &str) -> Option<String> {
+    let mut parts = BTreeSet::new();
+    for behind in key.split('$').skip(1) {
+        let behind = behind.trim_start_matches('{');
+        let end = behind.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(behind.len());
+        let (name, _) = behind.split_at(end);
+        parts.insert(match name {
+            "host" | "http_host" => "host",
+            "remote_addr" | "binary_remote_addr" | "the_real_ip" => "address",
+            "request_uri" | "uri" => "path",
+            "request_method" => "method",
+            "remote_user" => "headers",
+            _ if name.starts_with("arg_") => "path",
+            _ if name.starts_with("http_") || name.starts_with("cookie_") => "headers",
+            _ => return None,
+        });
+    }
+    // What is the same for everybody lets nobody pass.
+    (!parts.is_empty()).then(|| parts.into_iter().collect::<Vec<_>>().join(", "))
+}
+
+/// Of `200 202 10m, 401 1m` the time for 200, in milliseconds.
+fn time_of_passing(durations: &str) -> Option<u64> {
+    durations.split(',').find_map(|entry| {
+        let words: Vec<&str> = entry.split_whitespace().collect();
+        let (time, codes) = words.split_last()?;
+        let is_of_passing = codes.is_empty() || codes.iter().any(|code| ["200", "any"].contains(code));
+        let is_seconds = time.bytes().all(|byte| byte.is_ascii_digit());
+        let time = if is_seconds { format!("{time}s") } else { (*time).to_owned() };
+        milliseconds(&time).filter(|_| is_of_passing)
+    })
 }
 
 /// `block-cidrs` of the ConfigMap: kept out besides those that the Ingress keeps out.
@@ -102,5 +159,26 @@ pub fn limits(said: &Said<'_>, to: &mut Translation<'_>) {
     }
     if let Some(kilobytes) = given("limit-rate") {
         to.set("bandwidth", &format!("{kilobytes}k"), "limit-rate");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_alike_by_variables_and_nobody_by_a_text() {
+        assert_eq!(alike("$remote_user$http_authorization").as_deref(), Some("headers"));
+        assert_eq!(alike("${cookie_a}-$host$request_uri").as_deref(), Some("headers, host, path"));
+        for key in ["", "all", "$ssl_client_s_dn", "$host$upstream_addr", "$"] {
+            assert_eq!(alike(key), None, "{key}");
+        }
+    }
+
+    #[test]
+    fn the_time_for_200_counts() {
+        assert_eq!(time_of_passing("401 1m, 200 202 10m"), Some(600_000));
+        assert_eq!(time_of_passing("200 30"), Some(30_000));
+        assert_eq!(time_of_passing("401 1m"), None);
     }
 }

@@ -36,13 +36,16 @@ pub fn client_certificates(said: &Said<'_>, to: &mut Translation<'_>) {
     }
     if let Some(pattern) = names {
         match common_name(pattern) {
-            Some(name) => to.set("client-certificate-names", &name, "auth-tls-match-cn"),
+            Some(name) => {
+                to.set("client-certificate-names", &name, "auth-tls-match-cn");
+                to.set("client-certificate-names-in", "subject", "auth-tls-match-cn");
+            }
             None => to.close("auth-tls-match-cn", "is an expression that is not asked here"),
         }
     }
 }
 
-/// `CN=name` and `CN=.*\.domain` as names of ours, which are whole names, and may be subject alternative ones.
+/// `CN=name` and `CN=.*\.domain` as names of ours, which are whole names.
 fn common_name(pattern: &str) -> Option<String> {
     let name = pattern.strip_prefix("CN=")?;
     let name = name.strip_suffix('$').unwrap_or(name);

@@ -137,18 +137,19 @@ pub fn over_tls(said: &Said<'_>, to: &mut Translation<'_>) {
     }
     if said.is_on("proxy-ssl-verify") {
         to.set("server-ca-secret", secret, "proxy-ssl-secret");
-        // Whether the Secret has a certificate, too, is not known here, and servers that must be shown one that is not there are none.
-        to.differs(
-            "proxy-ssl-secret",
-            "verifies servers, which are shown no certificate with proxy-ssl-verify: haproxy-haptic.org/server-certificate-secret names one to show",
-        );
-    } else {
-        to.set("server-certificate-secret", secret, "proxy-ssl-secret");
+        // It may have nothing but the CA.
+        to.set("server-certificate", "optional", "proxy-ssl-secret");
     }
+    to.set("server-certificate-secret", secret, "proxy-ssl-secret");
     name(said, to, is_tls);
 }
 
 fn name(said: &Said<'_>, to: &mut Translation<'_>, is_tls: bool) {
+    // Who is verified is verified by the name.
+    let is_nameless = said.switch("proxy-ssl-server-name") == Some(false);
+    if is_tls && is_nameless && !to.values.contains_key("server-ca-secret") {
+        return to.set("server-tls-name", "$none", "proxy-ssl-server-name");
+    }
     if let Some(name) = said.text("proxy-ssl-name").filter(|_| is_tls) {
         match name {
             "$host" | "$http_host" => to.set("server-tls-name", "$host", "proxy-ssl-name"),

@@ -1,5 +1,11 @@
 //! Snippets: text of nginx, of which nothing is ever printed. Where the operator says so, what is known in it becomes options.
 
+use super::{
+    nginx_addresses::{EVERYBODY, NginxAddresses},
+    nginx_conditions::{self, NginxNeeds},
+    nginx_rewrites::{self, NginxRedirect, NginxRewrite},
+    nginx_text::{NginxStatement, statements},
+};
 use crate::{
     families::{Said, Translation},
     options::quantity::milliseconds,
@@ -28,16 +34,21 @@ pub fn snippets(said: &Said<'_>, to: &mut Translation<'_>) {
         let Some(text) = said.text(key) else { continue };
         let statements = statements(text);
         let is_translated = said.settings.snippets;
-        let mut read = NginxSnippet::default();
+        let mut read = NginxSnippet::of(key);
         let unknown = match &statements {
             Some(statements) if is_translated => statements.iter().find(|statement| !read.takes(statement)),
             _ => None,
         };
         if let Some(statement) = unknown {
-            let word = statement.first().map_or("", String::as_str).to_owned();
+            let word = statement.words.first().map_or("", String::as_str).to_owned();
             untranslated(key, text, &format!("has {word} as it is not known here: nothing of it counts"), to);
         } else if statements.is_none() {
-            untranslated(key, text, "has blocks, which are not known here: nothing of it counts", to);
+            untranslated(
+                key,
+                text,
+                "has quotes or braces without an end, or blocks within blocks: nothing of it counts",
+                to,
+            );
         } else if !is_translated {
             untranslated(key, text, "does nothing: nothing of it counts without `snippets: translate`", to);
         } else {
@@ -61,62 +72,135 @@ fn untranslated(key: &str, text: &str, why: &str, to: &mut Translation<'_>) {
     }
 }
 
-/// Statements without blocks, each as its words; `None` where there are blocks or quotes without an end.
-fn statements(text: &str) -> Option<Vec<Vec<String>>> {
-    let (mut all, mut words, mut word, mut quote) = (Vec::new(), Vec::new(), None::<String>, None::<char>);
-    let mut characters = text.chars().peekable();
-    while let Some(c) = characters.next() {
-        match (quote, c) {
-            (Some(mark), c) if c == mark => quote = None,
-            (Some(_), '\\') => word.get_or_insert_default().push(characters.next()?),
-            (Some(_), c) => word.get_or_insert_default().push(c),
-            (None, '"' | '\'') if word.is_none() => (quote, word) = (Some(c), Some(String::new())),
-            (None, '{' | '}') => return None,
-            (None, '#') if word.is_none() => while characters.next_if(|c| *c != '\n').is_some() {},
-            (None, ';') => {
-                words.extend(word.take());
-                if !words.is_empty() {
-                    all.push(std::mem::take(&mut words));
-                }
-            }
-            (None, c) if c.is_whitespace() => words.extend(word.take()),
-            (None, c) => word.get_or_insert_default().push(c),
-        }
-    }
-    (quote.is_none() && word.is_none() && words.is_empty()).then_some(all)
-}
-
 /// What a snippet says, as options.
 #[derive(Default)]
 struct NginxSnippet {
+    /// Whether it counts for the whole host.
+    of_host: bool,
     answered: Vec<String>,
     added: Vec<String>,
     removed: Vec<String>,
     sent: Vec<String>,
-    /// Status, where to, and whether path and query of the request stand behind it.
-    redirect: Option<(String, String, bool)>,
-    allowed: Vec<String>,
-    denied: Vec<String>,
+    /// Of all requests.
+    redirect: Option<NginxRedirect>,
+    /// The status of all requests.
+    refusal: Option<String>,
+    addresses: NginxAddresses,
+    needs: NginxNeeds,
+    /// Lines of `rewrite-rules`, and the flag of the last one.
+    rewrites: Vec<String>,
+    rewrite_flag: Option<String>,
+    answers: Vec<NginxAnswer>,
     /// How long, in milliseconds, a server or client may say nothing.
     silence: Option<u64>,
     others: Vec<(&'static str, String)>,
-    closed: bool,
+}
+
+/// What a whole path is answered.
+struct NginxAnswer {
+    path: String,
+    options: Vec<(&'static str, String)>,
 }
 
 impl NginxSnippet {
+    fn of(key: &str) -> Self {
+        Self { of_host: key == OF_HOST, ..Self::default() }
+    }
+
     /// Takes a statement, if it is known.
-    fn takes(&mut self, statement: &[String]) -> bool {
-        let words: Vec<&str> = statement.iter().map(String::as_str).collect();
-        // What stands behind a redirect of all requests is never done.
-        if self.redirect.is_some() || self.closed {
+    fn takes(&mut self, statement: &NginxStatement) -> bool {
+        let words: Vec<&str> = statement.words.iter().map(String::as_str).collect();
+        // What stands behind an answer to all requests is never done.
+        if self.redirect.is_some() || self.refusal.is_some() {
             return true;
         }
+        // Behind `last` and `break` nothing is asked of what has got its path.
+        let is_asked = !matches!(self.rewrite_flag.as_deref(), Some("last" | "break"));
+        match (&words[..], &statement.block) {
+            (["if", condition @ ..], Some(block)) => is_asked && self.takes_if(condition, block),
+            (["location", "=", path], Some(block)) => self.of_host && self.takes_location(path, block),
+            (_, Some(_)) => false,
+            (["rewrite" | "return", ..], None) => is_asked && self.takes_answer(&words),
+            (_, None) => self.takes_setting(&words),
+        }
+    }
+
+    /// Only what the Ingress itself asks for is refused.
+    fn takes_if(&mut self, condition: &[&str], block: &[NginxStatement]) -> bool {
+        let [NginxStatement { words, block: None }] = block else { return false };
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
         match words[..] {
+            _ if self.of_host => false,
+            ["return", code @ ("301" | "302" | "307" | "308"), "https://$host$request_uri"]
+                if nginx_conditions::operands(condition) == Some(["$scheme", "=", "http"]) =>
+            {
+                let options =
+                    [("ssl-redirect", "always"), ("ssl-redirect-code", code), ("ssl-redirect-slash", "keep")];
+                options.into_iter().all(|(option, text)| self.other(option, text))
+            }
+            ["return", code] | ["return", code, _] if is_refusal(code) => self.needs.takes(condition),
+            _ => false,
+        }
+    }
+
+    fn takes_location(&mut self, path: &str, block: &[NginxStatement]) -> bool {
+        let [NginxStatement { words, block: None }] = block else { return false };
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let options = match words[..] {
+            ["return", "403"] | ["return", "403", _] | ["deny", "all"] => {
+                vec![("deny-from", EVERYBODY.to_owned())]
+            }
+            ["return", code] | ["return", code, _] if is_refusal(code) => {
+                vec![("closed", "true".to_owned())]
+            }
+            ["return", code, target] => match NginxRedirect::of(code, target) {
+                Some(redirect) => redirect.options(),
+                None => return false,
+            },
+            _ => return false,
+        };
+        self.answers.push(NginxAnswer { path: path.to_owned(), options });
+        path.starts_with('/')
+    }
+
+    /// `return` and `rewrite`.
+    fn takes_answer(&mut self, words: &[&str]) -> bool {
+        let rewritten = match *words {
+            ["return", code] | ["return", code, _] if is_refusal(code) => {
+                self.refusal = Some(code.to_owned());
+                return true;
+            }
+            ["return", code, target] => NginxRedirect::of(code, target).map(NginxRewrite::Redirect),
+            ["return", target] if target.starts_with("http") => {
+                NginxRedirect::of("302", target).map(NginxRewrite::Redirect)
+            }
+            ["rewrite", pattern, target] => nginx_rewrites::rewrite(pattern, target, ""),
+            ["rewrite", pattern, target, flag] => nginx_rewrites::rewrite(pattern, target, flag),
+            _ => None,
+        };
+        match rewritten {
+            Some(NginxRewrite::Redirect(redirect)) => self.redirect = Some(redirect),
+            // It is asked of what lines before it have made.
+            Some(NginxRewrite::RedirectOf(path, redirect)) if self.rewrites.is_empty() => {
+                self.answers.push(NginxAnswer { path, options: redirect.options() });
+            }
+            // There the new path chooses the location.
+            Some(NginxRewrite::Path(line)) if !self.of_host => {
+                self.rewrites.push(line);
+                self.rewrite_flag = words.get(3).map(|flag| (*flag).to_owned());
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn takes_setting(&mut self, words: &[&str]) -> bool {
+        match *words {
             ["more_set_headers", ref headers @ ..] => {
                 headers.iter().all(|text| header(text, &mut self.answered))
             }
             ["more_set_input_headers", ref headers @ ..] => {
-                headers.iter().all(|text| header(text, &mut self.sent))
+                headers.iter().all(|text| sent_header(text, &mut self.sent))
             }
             ["add_header", name, value] | ["add_header", name, value, "always"] => {
                 header(&format!("{name}: {value}"), &mut self.added)
@@ -130,48 +214,13 @@ impl NginxSnippet {
                 true
             }
             ["proxy_set_header", "Host", _] => false,
-            ["proxy_set_header", name, value] => header(&format!("{name}: {value}"), &mut self.sent),
+            ["proxy_set_header", name, value] => sent_header(&format!("{name}: {value}"), &mut self.sent),
             ["more_clear_headers", ref names @ ..] | ["proxy_hide_header", ref names @ ..] => {
                 self.removed.extend(names.iter().map(|name| (*name).to_owned()));
                 names.iter().all(|name| is_plain(name) && !name.contains('*'))
             }
-            ["return", "403" | "404" | "410" | "444" | "503"] | ["deny", "all"]
-                if self.allowed.is_empty() =>
-            {
-                self.closed = true;
-                true
-            }
-            ["return", code, target] => self.redirected(code, target),
-            ["return", target] => target.starts_with("http") && self.redirected("302", target),
-            [
-                "rewrite",
-                pattern @ ("^" | "^/.*" | "^/.*$" | "^(.*)$" | ".*" | "^/(.*)$" | "^.*$"),
-                target,
-                flag,
-            ] => {
-                // A group that is the whole path; nginx has the query behind it.
-                let base = match pattern {
-                    "^(.*)$" => target.strip_suffix("$1"),
-                    "^/(.*)$" => target.strip_suffix("/$1"),
-                    _ => None,
-                };
-                let target = &base.map_or_else(|| target.to_owned(), |base| format!("{base}$request_uri"));
-                match flag {
-                    "permanent" => self.redirected("301", target),
-                    "redirect" => self.redirected("302", target),
-                    _ => false,
-                }
-            }
-            ["deny", "all"] => true,
-            ["allow", "all"] => self.allowed.is_empty(),
-            ["allow", network] => {
-                self.allowed.push(network.to_owned());
-                is_plain(network)
-            }
-            ["deny", network] => {
-                self.denied.push(network.to_owned());
-                is_plain(network)
-            }
+            ["allow", network] => self.addresses.takes(true, network),
+            ["deny", network] => self.addresses.takes(false, network),
             ["client_max_body_size", size] => self.other("max-body-size", size),
             ["proxy_connect_timeout", time] => self.other("timeout-connect", &with_unit(time)),
             ["proxy_read_timeout" | "proxy_send_timeout", time] => self.silent_for(&with_unit(time)),
@@ -189,20 +238,6 @@ impl NginxSnippet {
         }
     }
 
-    fn redirected(&mut self, code: &str, target: &str) -> bool {
-        let is_known = ["301", "302", "303", "307", "308"].contains(&code);
-        let base = target.strip_suffix("$request_uri").or_else(|| target.strip_suffix("$request_uri?"));
-        let (base, keeps) = base.map_or((target, false), |base| (base, true));
-        // Only behind a whole host the path of the request is one.
-        let is_host = |rest: &str| !rest.is_empty() && !rest.contains(['/', '?', '#']);
-        let is_good = !keeps || base.split_once("://").is_some_and(|(_, rest)| is_host(rest));
-        if !is_known || base.contains('$') || !is_good {
-            return false;
-        }
-        self.redirect = Some((code.to_owned(), base.to_owned(), keeps));
-        true
-    }
-
     /// As of annotations the longer of both counts, for connections that are upgraded (WebSocket), too.
     fn silent_for(&mut self, time: &str) -> bool {
         let Some(time) = milliseconds(time) else { return false };
@@ -216,28 +251,24 @@ impl NginxSnippet {
     }
 
     fn set(self, key: &str, to: &mut Translation<'_>) {
-        let is_closed = self.closed || (!self.allowed.is_empty() && !self.denied.is_empty());
-        if key == OF_HOST {
-            let lists = [("allow-from", &self.allowed), ("deny-from", &self.denied)];
-            for (option, networks) in lists.into_iter().filter(|(_, networks)| !networks.is_empty()) {
-                to.guard_hosts(option, &networks.join(","));
-            }
-            if is_closed {
+        if self.of_host {
+            self.addresses.guard_hosts(to);
+            if self.refusal.is_some() {
                 to.guard_hosts("closed", "true");
             }
         }
-        if is_closed {
-            return to.close(key, "refuses all requests, or allows and denies at once");
+        self.addresses.set(key, to);
+        for answer in self.answers {
+            to.answer(&answer.path, !self.of_host, &answer.options);
         }
-        // Behind the addresses of an annotation nginx says `deny all`: those of a snippet are never asked.
-        let allowed = if to.values.contains_key("allow-from") { Vec::new() } else { self.allowed };
+        if let Some(code) = self.refusal {
+            return refuse(&code, self.of_host, key, to);
+        }
         for (option, lines, by) in [
             ("response-headers", self.answered, "\n"),
             ("add-response-headers", self.added, "\n"),
             ("request-headers", self.sent, "\n"),
             ("remove-response-headers", self.removed, ","),
-            ("allow-from", allowed, ","),
-            ("deny-from", self.denied, ","),
         ] {
             if !lines.is_empty() {
                 to.add(option, &lines.join(by), key);
@@ -251,15 +282,74 @@ impl NginxSnippet {
                 to.set(option, &format!("{silence}ms"), key);
             }
         }
-        if let Some((code, target, keeps)) = self.redirect {
-            if keeps {
-                to.set("redirect-keep-path", "true", key);
-            }
-            to.set("redirect-to", &target, key);
-            to.set("redirect-code", &code, key);
-            to.set("redirect-absolute", "true", key);
+        self.needs.set(key, to);
+        rewrite_paths(&self.rewrites, self.rewrite_flag.as_deref(), key, to);
+        for (option, text) in self.redirect.iter().flat_map(NginxRedirect::options) {
+            to.set(option, &text, key);
         }
     }
+}
+
+/// Whether a status says that nothing is given.
+fn is_refusal(code: &str) -> bool {
+    code.parse().is_ok_and(|code: u16| (400..=599).contains(&code))
+}
+
+/// All requests are refused: with 403 where nothing that a client knows lets it in all the same, and 503 otherwise.
+fn refuse(code: &str, of_host: bool, key: &str, to: &mut Translation<'_>) {
+    if code == "403" && !of_host && !to.values.contains_key("satisfy") {
+        to.add("deny-from", EVERYBODY, key);
+    } else {
+        to.close(key, &format!("refuses all requests with {code}"));
+    }
+}
+
+fn rewrite_paths(rules: &[String], flag: Option<&str>, key: &str, to: &mut Translation<'_>) {
+    if rules.is_empty() {
+        return;
+    }
+    if to.paths.as_ref().is_some_and(|rules| rules.target.is_some()) {
+        return to.cannot(key, "of a rewrite and rewrite-target the second counts, nothing of the first");
+    }
+    if flag == Some("last") {
+        to.differs(
+            key,
+            "has a rewrite with last: the Service of the Ingress gets the new path, whoever else has that path",
+        );
+    }
+    to.add("rewrite-rules", &rules.join("\n"), key);
+}
+
+/// What ours call variables of requests.
+const VARIABLES: [(&str, &str); 9] = [
+    ("remote_addr", "client-address"),
+    ("remote_port", "client-port"),
+    ("host", "host"),
+    ("request_id", "request-id"),
+    ("request_method", "method"),
+    ("scheme", "scheme"),
+    ("ssl_protocol", "tls-version"),
+    ("ssl_cipher", "tls-cipher"),
+    ("ssl_server_name", "tls-name"),
+];
+
+/// A header of requests, whose value may have variables.
+fn sent_header(text: &str, lines: &mut Vec<String>) -> bool {
+    let mut parts = text.split('$');
+    let mut line = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(part.len());
+        let (name, rest) = part.split_at(end);
+        let Some((_, ours)) = VARIABLES.iter().find(|(theirs, _)| *theirs == name) else { return false };
+        line += &format!("${{{ours}}}{rest}");
+    }
+    let mut read = Vec::new();
+    let is_good = header(&line.replace('$', ""), &mut read);
+    lines.push(
+        line.split_once(':')
+            .map_or_else(String::new, |(name, value)| format!("{}: {}", name.trim(), value.trim())),
+    );
+    is_good
 }
 
 /// A header with a value that is no variable, as a line of ours.
@@ -284,22 +374,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn statements_are_words_up_to_a_semicolon_and_blocks_are_none() {
-        let read =
-            |text: &str| statements(text).map(|all| all.iter().map(|s| s.join("|")).collect::<Vec<_>>());
-        assert_eq!(
-            read("# a\nmore_set_headers \"X-A: 1; 2\" 'X-B: \\'3';\nreturn 403;"),
-            Some(vec!["more_set_headers|X-A: 1; 2|X-B: '3".to_owned(), "return|403".to_owned()])
-        );
-        for text in ["if ($a) { return 403; }", "add_header \"X", "return 403"] {
-            assert_eq!(read(text), None, "{text}");
+    fn of_a_whole_host_only_single_paths_and_all_requests_are_answered() {
+        let takes = |text: &str| {
+            let mut snippet = NginxSnippet::of(OF_HOST);
+            statements(text).unwrap().iter().all(|statement| snippet.takes(statement))
+        };
+        for text in [
+            "location = /a { return 403; } location = /b { return 301 /c; }",
+            "location = /a { deny all; }",
+            "rewrite ^/a$ /b permanent;",
+            "return 403;",
+        ] {
+            assert!(takes(text), "{text}");
+        }
+        for text in [
+            "location /a { return 403; }",
+            "location = /a { return 200 ok; }",
+            "location = /a { return 403; allow all; }",
+            "rewrite ^/a/(.*)$ /b/$1 last;",
+            "if ($request_method != GET) { return 405; }",
+        ] {
+            assert!(!takes(text), "{text}");
         }
     }
 
     #[test]
     fn what_is_not_known_is_not_taken() {
         let takes = |text: &str| {
-            let mut snippet = NginxSnippet::default();
+            let mut snippet = NginxSnippet::of("configuration-snippet");
             statements(text).unwrap().iter().all(|statement| snippet.takes(statement))
         };
         for text in [
@@ -308,7 +410,13 @@ mod tests {
             "return 301 https://a.example/x;",
             "return 301 https://a.example$request_uri;",
             "rewrite ^ https://a.example$request_uri? permanent;",
+            "return 301 https://a.example/x$request_uri;",
+            "return 410;",
             "rewrite ^/(.*)$ https://a.example/$1 redirect;",
+            "rewrite ^(/a)$ $1/ redirect; rewrite ^/a/(.*)$ /$1 break; more_set_headers 'X: 1';",
+            "if ($request_method !~ ^(GET|HEAD)$) { return 405; }",
+            "if ($scheme = http) { return 301 https://$host$request_uri; }",
+            "proxy_set_header X-Client $remote_addr;",
             "proxy_read_timeout 60;",
             "proxy_set_header X-Forwarded-Proto $scheme;",
             "proxy_set_header X-Forwarded-Proto https;",
@@ -320,9 +428,17 @@ mod tests {
             "alias /etc/;",
             "proxy_pass http://a;",
             "more_set_headers 'X-A: $host';",
-            "return 301 https://a.example/x$request_uri;",
             "return 301 https://$host$request_uri;",
             "proxy_set_header Host evil;",
+            "proxy_set_header X-Client $cookie_a;",
+            "rewrite ^/a /b break; rewrite ^/c /d;",
+            "rewrite ^/a /b last; return 404;",
+            "rewrite ^/a /b; rewrite ^/b$ /c redirect;",
+            "if ($http_x = a) { return 403; }",
+            "if ($http_x != a) { proxy_pass http://a; }",
+            "if ($http_x != a) { return 302 /login; }",
+            "location = /x { return 403; }",
+            "location /x { deny all; }",
             "include /etc/passwd;",
         ] {
             assert!(!takes(text), "{text}");

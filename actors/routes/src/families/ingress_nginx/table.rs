@@ -17,7 +17,35 @@ const BOTH: &[KeyPlace] = &[Ingress, Config];
 /// Those that only the ConfigMap has.
 const ONLY_CONFIG: &[KeyPlace] = &[Config];
 
-const SNIPPET: &str = "without `snippets: translate` nothing of it counts, and with it headers, redirects, times, sizes and addresses: nothing of it is ever printed";
+const SNIPPET: &str = "without `snippets: translate` nothing of it counts, and with it headers, redirects, rewrites, times, sizes, addresses, and what `if` refuses by method, header or parameter; nothing of it is ever printed, and what is not known of a text that may keep requests out gives all of them 503. `return 403` is 403, other refusals of all requests are 503, as is 403 beside `satisfy: any`; what `if` refuses gets what other routes of the host say, or 404; with `allow` nobody else gets in, with and without `deny all`; the new path of `rewrite … last` goes to the Service of the Ingress";
+const SNIPPET_OF_HOST: &str = "as configuration-snippet, without `if` and without rewrites of paths, and with `location = /x` that returns or denies; addresses and refusals count for the Ingresses of its namespace on the same hosts, anything else for its own";
+/// What snippets may set.
+const BY_SNIPPET: &[&str] = &[
+    "closed",
+    "response-headers",
+    "add-response-headers",
+    "remove-response-headers",
+    "request-headers",
+    "redirect-to",
+    "redirect-code",
+    "redirect-keep-path",
+    "redirect-absolute",
+    "ssl-redirect",
+    "ssl-redirect-code",
+    "ssl-redirect-slash",
+    "rewrite-rules",
+    "allow-from",
+    "deny-from",
+    "match-methods",
+    "match-headers",
+    "match-headers-regex",
+    "match-query",
+    "match-query-regex",
+    "max-body-size",
+    "timeout-connect",
+    "timeout-server",
+    "timeout-tunnel",
+];
 const LOGS: &str = "what is logged is a setting of the operator";
 const WAF: &str = "there is no web application firewall";
 const INTERCEPTED: &str = "answers of servers, and with default-backend: it is asked with GET or HEAD, without X-Service-Name, X-Service-Port and X-Request-ID, and its answer has up to 8 KB; what HAProxy answers itself (403, 413, 502, 504, refusals of auth-url) stays, because rules for its own answers cannot wait for a Service";
@@ -29,6 +57,8 @@ const TRUSTED: &str = "the setting trustedProxies says whose X-Forwarded-* heade
 const TLS_OF_ALL: &str = "the TLS of HAProxy is the operator's: snippets `global-*`";
 const BROTLI: &str = "HAProxy compresses with gzip only";
 const HEADERS: &str = "an entry that is no header which can be set, or has other variables than those of client, host, path, query, method, scheme, TLS and request id, is left out";
+const KEPT: &str = "answers that let requests pass count up to 10 minutes, for requests with the same of all headers where the key has one; a key without a known variable: every request is asked for";
+const ASKED_FOR: &str = "who is asked gets the URI of the request as X-Auth-Request-Redirect";
 
 const fn key(name: &'static str) -> FamilyKey {
     FamilyKey::named(name)
@@ -54,8 +84,8 @@ pub const TABLE: &[FamilyKey] = &[
     key("annotations-risk-level").at(ONLY_CONFIG).differs("each annotation is read as this page says, whatever its risk; nothing of a snippet is ever printed"),
     key("app-root").reads(EXPRESSION).may_set(&["app-root"]),
     key("auth-always-set-cookie").reads(GO_SWITCH).wrong(Deny).differs("cookies of the answer reach clients in any case"),
-    key("auth-cache-duration").reads(LIST).wrong(Deny).differs("every request is asked for"),
-    key("auth-cache-key").differs("every request is asked for"),
+    key("auth-cache-duration").reads(LIST).wrong(Deny).may_set(&["auth-cache"]).differs(KEPT),
+    key("auth-cache-key").may_set(&["auth-cache", "auth-cache-key"]).differs(KEPT),
     key("auth-keepalive").reads(INTEGER),
     key("auth-keepalive-requests").reads(INTEGER),
     key("auth-keepalive-share-vars").reads(GO_SWITCH),
@@ -63,7 +93,7 @@ pub const TABLE: &[FamilyKey] = &[
     key("auth-method").may_set(&["auth-method"]).wrong(Deny).differs("PATCH, CONNECT, OPTIONS and TRACE are refused: all requests get 503"),
     key("auth-proxy-set-headers").wrong(Deny).cannot("who is asked gets the headers of the request and no others; a ConfigMap that is not there closes the route"),
     key("auth-realm").reads(REALM).may_set(&["auth-realm"]).wrong(Drop),
-    key("auth-request-redirect").reads(URL).wrong(Deny).cannot("who is asked gets X-Original-URL"),
+    key("auth-request-redirect").reads(URL).wrong(Deny).differs(ASKED_FOR),
     key("auth-response-headers").reads(NAMES).sets("auth-response-headers").wrong(Deny),
     key("auth-secret").reads(BASIC).may_set(&["auth-secret"]).wrong(Drop),
     key("auth-secret-type").reads(SECRET_TYPE).wrong(Drop),
@@ -71,15 +101,15 @@ pub const TABLE: &[FamilyKey] = &[
     key("auth-signin-redirect-param").reads(BASIC).sets("auth-signin-redirect-param"),
     key("auth-snippet").cannot("text of nginx is never printed; all headers of the request are passed to who is asked"),
     key("auth-tls-error-page").reads(URL).may_set(&["client-certificate-error-page"]).wrong(Drop),
-    key("auth-tls-match-cn").reads(COMMON_NAME).may_set(&["client-certificate-names"]).wrong(Drop).differs("names as they are, and `.*` before a domain; other expressions: all requests get 503"),
+    key("auth-tls-match-cn").reads(COMMON_NAME).may_set(&["client-certificate-names", "client-certificate-names-in"]).wrong(Drop).differs("whole common names, and `.*` before a domain; other expressions: all requests get 503"),
     key("auth-tls-pass-certificate-to-upstream").reads(GO_SWITCH).may_set(&["client-certificate-headers"]).wrong(Drop),
     key("auth-tls-secret").reads(FULL_NAME).may_set(&["client-ca-secret", "client-certificate-headers"]).wrong(Drop)
         .differs("it counts for Ingresses of its namespace on the same hosts"),
     key("auth-tls-verify-client").reads(VERIFY_CLIENT).may_set(&["client-certificate"]).differs("optional_no_ca is optional: a bad certificate is refused"),
     key("auth-tls-verify-depth").reads(INTEGER).differs("chains may have any length"),
     key("auth-type").may_set(&["auth-secret"]).wrong(Drop).differs("digest: all requests get 503"),
-    key("auth-url").reads(URL_WITH_VARIABLES).may_set(&["auth-url", "auth-timeout"]).wrong(Drop).differs("of variables only $host and $http_host as the host, and $scheme; with others all requests get 503"),
-    key("backend-protocol").reads(PROTOCOL).may_set(&["protocol"]).differs("AUTO_HTTP is HTTP; servers over TLS are asked for by name"),
+    key("auth-url").reads(URL_WITH_VARIABLES).may_set(&["auth-url", "auth-timeout"]).wrong(Drop).differs("of variables only $host and $http_host as the host, and $scheme; with others all requests get 503; an answer may take 10 seconds, whatever proxy-read-timeout says, then the request gets 500"),
+    key("backend-protocol").reads(PROTOCOL).may_set(&["protocol"]).differs("AUTO_HTTP is HTTP; servers over TLS are asked for by name, but with proxy-ssl-server-name: off"),
     key("bind-address").at(ONLY_CONFIG).cannot("the setting bindAddresses"),
     key("block-cidrs").reads(LIST).at(ONLY_CONFIG).may_set(&["deny-from"]).wrong(Deny),
     key("block-referers").at(ONLY_CONFIG).cannot("a snippet `frontend-*` of the operator refuses such requests"),
@@ -99,7 +129,7 @@ pub const TABLE: &[FamilyKey] = &[
     key("client-header-buffer-size").at(ONLY_CONFIG).differs("the headers of a request have about 15 KB in all"),
     key("client-header-timeout").at(ONLY_CONFIG).cannot("the setting timeouts.request"),
     key("compute-full-forwarded-for").reads(GO_SWITCH).at(ONLY_CONFIG).cannot(TRUSTED),
-    key("configuration-snippet").may_set(&["closed", "response-headers", "remove-response-headers", "request-headers", "redirect-to"]).differs(SNIPPET),
+    key("configuration-snippet").may_set(BY_SNIPPET).differs(SNIPPET),
     key("connection-proxy-header").reads(CONNECTION).wrong(Drop).cannot("HAProxy itself manages the header Connection"),
     key("cors-allow-credentials").reads(GO_SWITCH).may_set(&["cors-allow-credentials"]),
     key("cors-allow-headers").reads(NAMES).may_set(&["cors-allow-headers"]),
@@ -147,10 +177,10 @@ pub const TABLE: &[FamilyKey] = &[
     key("geoip2-autoreload-in-minutes").at(ONLY_CONFIG).cannot("there is no database of places"),
     key("global-allowed-response-headers").reads(NAMES).at(ONLY_CONFIG).may_set(&["response-headers"]),
     key("global-auth-always-set-cookie").reads(GO_SWITCH).at(ONLY_CONFIG).differs("cookies of the answer reach clients in any case"),
-    key("global-auth-cache-duration").at(ONLY_CONFIG).differs("every request is asked for"),
-    key("global-auth-cache-key").at(ONLY_CONFIG).differs("every request is asked for"),
+    key("global-auth-cache-duration").at(ONLY_CONFIG).may_set(&["auth-cache"]).differs(KEPT),
+    key("global-auth-cache-key").at(ONLY_CONFIG).may_set(&["auth-cache", "auth-cache-key"]).differs(KEPT),
     key("global-auth-method").at(ONLY_CONFIG).may_set(&["auth-method"]).wrong(Deny),
-    key("global-auth-request-redirect").reads(URL).at(ONLY_CONFIG).cannot("who is asked gets X-Original-URL"),
+    key("global-auth-request-redirect").reads(URL).at(ONLY_CONFIG).differs(ASKED_FOR),
     key("global-auth-response-headers").reads(NAMES).at(ONLY_CONFIG).may_set(&["auth-response-headers"]).wrong(Deny),
     key("global-auth-signin").reads(URL_WITH_VARIABLES).at(ONLY_CONFIG).may_set(&["auth-signin"]),
     key("global-auth-signin-redirect-param").reads(BASIC).at(ONLY_CONFIG).may_set(&["auth-signin-redirect-param"]),
@@ -253,8 +283,8 @@ pub const TABLE: &[FamilyKey] = &[
     key("proxy-ssl-location-only").reads(GO_SWITCH).at(ONLY_CONFIG).differs("proxy-ssl-* counts for its own Ingress in any case"),
     key("proxy-ssl-name").reads(EXPRESSION).may_set(&["server-tls-name"]),
     key("proxy-ssl-protocols").cannot("TLS versions towards servers are HAProxy's"),
-    key("proxy-ssl-secret").reads(FULL_NAME).may_set(&["server-ca-secret", "server-certificate-secret"]).wrong(Drop).differs("for its own Ingress"),
-    key("proxy-ssl-server-name").reads(ON_OFF).differs("servers over TLS are asked for by name in any case"),
+    key("proxy-ssl-secret").reads(FULL_NAME).may_set(&["server-ca-secret", "server-certificate", "server-certificate-secret"]).wrong(Drop).differs("for its own Ingress"),
+    key("proxy-ssl-server-name").reads(ON_OFF).may_set(&["server-tls-name"]).differs("without it servers over TLS are asked for by name; off counts without proxy-ssl-verify, which needs the name"),
     key("proxy-ssl-verify").reads(ON_OFF).may_set(&["server-ca-secret"]),
     key("proxy-ssl-verify-depth").reads(INTEGER).differs("chains may have any length"),
     key("proxy-stream-next-upstream").at(ONLY_CONFIG).cannot("TCP services have the times and tries of HAProxy's profile for them"),
@@ -270,7 +300,7 @@ pub const TABLE: &[FamilyKey] = &[
     key("server-alias").wrong(Drop).differs("expressions are no hosts here"),
     key("server-name-hash-bucket-size").at(ONLY_CONFIG),
     key("server-name-hash-max-size").at(ONLY_CONFIG),
-    key("server-snippet").may_set(&["closed", "response-headers", "remove-response-headers", "request-headers", "redirect-to"]).differs(SNIPPET),
+    key("server-snippet").may_set(BY_SNIPPET).differs(SNIPPET_OF_HOST),
     key("server-tokens").reads(GO_SWITCH).at(ONLY_CONFIG).differs("answers name no server"),
     key("service-upstream").reads(GO_SWITCH).at(BOTH).may_set(&["connect-to"]),
     key("session-cookie-change-on-failure").reads(GO_SWITCH).differs("the cookie always changes to the server that answered"),

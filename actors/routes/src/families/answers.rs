@@ -1,0 +1,20 @@
+//! What a family says of single paths of its hosts, which it answers itself.
+
+use super::neighbours::OptionValues;
+
+/// What requests for one path are answered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PathAnswer {
+    /// The whole path.
+    pub path: String,
+    /// Whether it counts only where a route of the Ingress takes the path.
+    pub of_routes: bool,
+    /// What answers them.
+    pub options: OptionValues,
+}
+
+impl PathAnswer {
+    /// The options of the Ingress that could answer before these.
+    pub const WITHOUT: [&str; 5] =
+        ["redirect-to", "redirect-code", "redirect-keep-path", "redirect-absolute", "satisfy"];
+}

@@ -1,0 +1,28 @@
+//! Other names of hosts.
+
+use super::{
+    Reading,
+    manifest::{Rule, named_hosts},
+};
+use crate::{claims::Standing, matching::host_of};
+use std::{collections::HashSet, sync::Arc};
+
+impl Reading<'_> {
+    /// What the rules say counts for other names of their hosts, too, whichever Ingress of the namespace says these, as far as no
+    /// Ingress asks for the same there.
+    pub(super) fn aliases(&mut self, rules: &[Rule]) {
+        let named: HashSet<Arc<str>> = named_hosts(rules).collect();
+        for rule in rules {
+            let host = host_of(rule.host.as_deref().unwrap_or_default());
+            let aliases = self.around.aliases(&host).iter().filter(|alias| !named.contains(*alias));
+            for alias in aliases.cloned().collect::<Vec<_>>() {
+                self.around.name(&alias, &host);
+                let before = self.claims.routes.len();
+                self.rule(&alias, rule);
+                for route in self.claims.routes.iter_mut().skip(before) {
+                    route.standing = Standing::Spare;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! What of an Ingress is read.
+
+use crate::{
+    claims::{Backend, Port},
+    matching::host_of,
+};
+use haptic_model::host_name::wildcard_over;
+use serde::Deserialize;
+use std::{
+    collections::{BTreeMap, BTreeSet, HashSet},
+    sync::Arc,
+};
+
+/// An Ingress, as far as it is read.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Ingress {
+    pub(super) metadata: Metadata,
+    pub(super) spec: Option<Spec>,
+}
+
+/// Who it is.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Metadata {
+    #[serde(default)]
+    pub(super) namespace: Arc<str>,
+    #[serde(default)]
+    pub(super) name: Arc<str>,
+    pub(super) creation_timestamp: Option<Arc<str>>,
+    pub(super) annotations: Option<BTreeMap<String, String>>,
+}
+
+/// What it asks for.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Spec {
+    pub(super) ingress_class_name: Option<String>,
+    pub(super) default_backend: Option<IngressBackend>,
+    pub(super) tls: Option<Vec<Tls>>,
+    pub(super) rules: Option<Vec<Rule>>,
+}
+
+impl Spec {
+    /// The Services that rules lead to which have annotations of families.
+    pub(super) fn foreign_of_services<'s>(
+        &self,
+        rules: &[Rule],
+        of: impl Fn(&str) -> Option<&'s BTreeMap<String, String>>,
+    ) -> Vec<(Arc<str>, &'s BTreeMap<String, String>)> {
+        let rules = rules.iter().filter_map(|rule| rule.http.as_ref());
+        let paths = rules.flat_map(|http| http.paths.iter().flatten());
+        let backends = paths.filter_map(|path| path.backend.as_ref()).chain(&self.default_backend);
+        let names: BTreeSet<&Arc<str>> =
+            backends.filter_map(|backend| Some(&backend.service.as_ref()?.name)).collect();
+        names.into_iter().filter_map(|name| Some((name.clone(), of(name)?))).collect()
+    }
+}
+
+/// Hosts with TLS.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Tls {
+    pub(super) hosts: Option<Vec<String>>,
+    pub(super) secret_name: Option<Arc<str>>,
+}
+
+/// Paths of a host.
+#[derive(Deserialize)]
+pub(super) struct Rule {
+    pub(super) host: Option<String>,
+    pub(super) http: Option<Http>,
+}
+
+/// The paths.
+#[derive(Deserialize)]
+pub(super) struct Http {
+    pub(super) paths: Option<Vec<HttpPath>>,
+}
+
+/// A path.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct HttpPath {
+    pub(super) path: Option<String>,
+    pub(super) path_type: Option<String>,
+    pub(super) backend: Option<IngressBackend>,
+}
+
+/// Where requests go.
+#[derive(Deserialize)]
+pub(super) struct IngressBackend {
+    pub(super) service: Option<ServiceBackend>,
+    pub(super) resource: Option<ResourceBackend>,
+}
+
+/// A Service.
+#[derive(Deserialize)]
+pub(super) struct ServiceBackend {
+    pub(super) name: Arc<str>,
+    pub(super) port: Option<ServicePort>,
+}
+
+/// One of its ports.
+#[derive(Deserialize)]
+pub(super) struct ServicePort {
+    pub(super) number: Option<u16>,
+    pub(super) name: Option<Arc<str>>,
+}
+
+/// Something else than a Service.
+#[derive(Deserialize)]
+pub(super) struct ResourceBackend {
+    pub(super) kind: String,
+    pub(super) name: String,
+}
+
+/// The hosts that rules name, each once, as routes compare them.
+pub(super) fn named_hosts(rules: &[Rule]) -> impl Iterator<Item = Arc<str>> {
+    let hosts = rules.iter().map(|rule| rule.host.as_deref().unwrap_or_default());
+    hosts.collect::<BTreeSet<_>>().into_iter().map(host_of)
+}
+
+/// The paths of a rule, as they are written.
+pub(super) fn paths_of(rule: &Rule) -> impl Iterator<Item = (&str, &HttpPath)> {
+    let paths = rule.http.iter().flat_map(|http| http.paths.iter().flatten());
+    paths.map(|path| (path.path.as_deref().filter(|text| !text.is_empty()).unwrap_or("/"), path))
+}
+
+/// The hosts for which an Ingress asks for TLS.
+pub(super) enum TlsHosts {
+    /// For none.
+    None,
+    /// For all that its rules name.
+    All,
+    /// For these.
+    These(HashSet<Arc<str>>),
+}
+
+impl TlsHosts {
+    /// Of `spec.tls`.
+    pub(super) fn of(tls: Option<&[Tls]>) -> Self {
+        let entries = tls.unwrap_or_default();
+        if entries.is_empty() {
+            return Self::None;
+        }
+        let hosts = |entry: &Tls| entry.hosts.clone().filter(|h| !h.is_empty());
+        match entries.iter().map(hosts).collect::<Option<Vec<_>>>() {
+            Some(hosts) => Self::These(hosts.iter().flatten().map(|h| host_of(h)).collect()),
+            None => Self::All,
+        }
+    }
+
+    /// The hosts themselves, of those that rules name.
+    pub(super) fn named(&self, rules: &[Rule]) -> HashSet<Arc<str>> {
+        match self {
+            Self::None => HashSet::new(),
+            Self::All => named_hosts(rules).collect(),
+            Self::These(hosts) => hosts.clone(),
+        }
+    }
+
+    /// Whether it asks for TLS of a host.
+    pub(super) fn cover(&self, host: &str) -> bool {
+        match self {
+            Self::None => false,
+            Self::All => true,
+            Self::These(hosts) => {
+                hosts.contains(host) || wildcard_over(host).is_some_and(|over| hosts.contains(&*over))
+            }
+        }
+    }
+}
+
+/// The Service and port that requests are led to.
+///
+/// # Errors
+/// Why they are led to none.
+pub(super) fn backend_of(backend: &IngressBackend) -> Result<Backend, String> {
+    if let Some(ResourceBackend { kind, name }) = &backend.resource {
+        return Err(format!("leads to the resource {kind} {name}; only Services can be reached"));
+    }
+    let service = backend.service.as_ref().ok_or("has no Service")?;
+    let port = service.port.as_ref();
+    let port = match (port.and_then(|p| p.name.clone()), port.and_then(|p| p.number)) {
+        (Some(name), _) if !name.is_empty() => Port::Name(name),
+        (_, Some(number)) if number > 0 => Port::Number(number),
+        _ => return Err(format!("names no port of Service {}", service.name)),
+    };
+    Ok(Backend { service: service.name.clone(), port })
+}

@@ -1,0 +1,102 @@
+//! What an Ingress says of its hosts for other Ingresses of its namespace.
+
+use super::{
+    CLASS_ANNOTATION, hosts_of_patterns,
+    manifest::{Ingress, TlsHosts, backend_of, paths_of},
+};
+use crate::{
+    app_root,
+    claims::Backend,
+    class::Classes,
+    contest::Age,
+    families::{About, Family, FamilySettings, ForeignOptions, HostOptions, neighbours::OptionValues},
+    matching::host_of,
+    options::value::OptionValue,
+};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// Whether what a family's Ingress says of clients' certificates counts for its whole hosts, however paths are read.
+pub(super) fn spreads(family: &&FamilySettings) -> bool {
+    family.family == Family::HaproxyIngress
+}
+
+/// What the Ingress in `json` says of its hosts for other Ingresses of its namespace, with its age; nothing where its class is not ours
+/// or reads no such annotations.
+#[must_use]
+pub fn host_options(json: &[u8], classes: &Classes) -> (Age, Vec<(Arc<str>, HostOptions)>) {
+    const KEYS: [&str; 7] = [
+        "/use-regex",
+        "/rewrite-target",
+        "/canary",
+        "/auth-tls-secret",
+        "/app-root",
+        "/server-alias",
+        "/server-snippet",
+    ];
+    let has = |key: &str| json.windows(key.len()).any(|part| part == key.as_bytes());
+    let nothing = (Age::Unknown, Vec::new());
+    let (says, has_tls) = (KEYS.into_iter().any(has), has("\"tls\""));
+    if !says && !has_tls {
+        return nothing;
+    }
+    let Ok(Ingress { metadata, spec }) = serde_json::from_slice(json) else { return nothing };
+    let (spec, annotations) = (spec.unwrap_or_default(), metadata.annotations.unwrap_or_default());
+    let class = spec.ingress_class_name.as_deref();
+    let class = class.or(annotations.get(CLASS_ANNOTATION).map(String::as_str));
+    if !classes.take(class) {
+        return nothing;
+    }
+    let families: Vec<&FamilySettings> = classes.families_of(class).collect();
+    let rules = spec.rules.unwrap_or_default();
+    let mut all: BTreeMap<Arc<str>, HostOptions> = BTreeMap::new();
+    let tls = TlsHosts::of(spec.tls.as_deref());
+    if families.iter().any(|family| family.family != Family::HaproxyOrg) {
+        for host in tls.named(&rules) {
+            all.entry(host).or_default().tls = true;
+        }
+    }
+    let age = metadata.creation_timestamp.map_or(Age::Unknown, Age::Since);
+    if !says {
+        return (age, all.into_iter().collect());
+    }
+    let settings = classes.settings_of(class);
+    let about = About { namespace: &metadata.namespace, name: &metadata.name, ..About::default() };
+    let said = ForeignOptions::of(families.iter().copied(), &annotations, &[], about, settings);
+    if said.dropped || (said.paths.is_none() && !families.iter().any(spreads)) {
+        return (age, all.into_iter().collect());
+    }
+    let patterns = hosts_of_patterns(&rules, said.paths.as_ref());
+    let verifies = |name: &str| name.starts_with("client-ca") || name.starts_with("client-certificate");
+    let values = said.ingress.written.values.iter().filter(|(name, _)| verifies(name));
+    let client: OptionValues = values.map(|(name, value)| (*name, value.clone())).collect();
+    let closed = said.ingress.closed && client.is_empty() && has("/auth-tls-secret");
+    let root = app_root::of_hosts(&said);
+    // They are names of the first host.
+    let first = rules.first().map(|rule| host_of(rule.host.as_deref().unwrap_or_default()));
+    let aliases: Vec<Arc<str>> = said.aliases.iter().map(|alias| host_of(alias)).collect();
+    for rule in &rules {
+        let host = host_of(rule.host.as_deref().unwrap_or_default());
+        let of_host = all.entry(host.clone()).or_default();
+        let Some(canary) = &said.canary else {
+            of_host.patterns = patterns.contains(&host);
+            (of_host.client, of_host.closed) = (client.clone(), closed);
+            of_host.guards.clone_from(&said.over_host);
+            if first.as_ref() == Some(&host) {
+                of_host.aliases.clone_from(&aliases);
+            }
+            let longest = paths_of(rule).map(|(text, _)| text.len()).max().unwrap_or_default();
+            let known = of_host.root.take().filter(|(length, _)| *length >= longest);
+            of_host.root = known.or_else(|| Some((longest, root.clone()?)));
+            continue;
+        };
+        for (text, path) in paths_of(rule) {
+            let Some(Ok(Backend { service, port })) = path.backend.as_ref().map(backend_of) else { continue };
+            let mut options = canary.clone();
+            options.insert("canary-service", OptionValue::Text(format!("{service}:{port}")));
+            let path_type = path.path_type.as_deref().unwrap_or("ImplementationSpecific").to_owned();
+            of_host.canaries.entry((text.to_owned(), path_type)).or_insert(options);
+        }
+    }
+    all.retain(|_, options| *options != HostOptions::default());
+    (age, all.into_iter().collect())
+}
