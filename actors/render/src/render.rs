@@ -12,6 +12,7 @@ use crate::{
     faults::{Fault, Faults},
     file::{FileMemory, FileResult, Render},
     functions::{check_name, path_of},
+    servers::fleet_services::FleetServices,
     store_lists::StoreLists,
     uses::FileUses,
 };
@@ -57,6 +58,7 @@ pub struct Renderer {
     lists: Arc<StoreLists>,
     uses: FileUses,
     routes: Routes,
+    fleet_services: FleetServices,
     checked: Checked,
     renders: u64,
     forgetful: bool,
@@ -233,6 +235,7 @@ impl Renderer {
             .any(|name| compiled.calls(name))
             .then(|| self.routes.beside(config, snapshots));
         let snapshots = with_routes.as_ref().unwrap_or(snapshots);
+        let snapshots = &self.fleet_services.beside(config, snapshots, fleet);
         let lists = self.lists.clone();
         let render = Render { compiled, config, snapshots, limits, ground: &ground, lists: &lists };
         self.files.retain(|key, _| paths.contains_key(key));

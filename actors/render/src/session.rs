@@ -11,6 +11,7 @@ use crate::{
     framing::FramedText,
     output::PrintedObject,
     recent::RecentObjects,
+    servers::{destinations::meanings, fleet_services},
     value::Value,
     warnings::{QUOTE, SENTENCE, cut, shortened},
     watched::Watched,
@@ -23,6 +24,7 @@ use haptic_model::{
 use std::{
     cell::{Cell, RefCell},
     collections::{BTreeMap, BTreeSet, HashMap, btree_map::Entry},
+    net::IpAddr,
     sync::Arc,
 };
 
@@ -253,6 +255,19 @@ impl<'a> Session<'a> {
         let store = self.input.snapshots.get(&resource)?;
         self.record(Read { resource, key: external_names::key(name) });
         serde_json::from_slice(&store.get("", name)?.json).ok()
+    }
+
+    /// Whether a Service that leads to HAProxy's own pods has that address and port. The read is recorded.
+    pub fn leads_to_fleet(&self, address: IpAddr, port: u64) -> bool {
+        let Some(store) = self.input.snapshots.get(fleet_services::STORE) else { return false };
+        // Whatever has no pods has no such Services; another fleet is another render from the ground up.
+        let has_pods = !self.input.fleet.pods.is_empty();
+        has_pods
+            && meanings(address).any(|meant| {
+                let key = fleet_services::key(meant);
+                self.record(Read { resource: fleet_services::STORE.into(), key });
+                fleet_services::has(store, meant, port)
+            })
     }
 
     fn store(&self, resource: &str) -> Result<&'a Arc<Snapshot>, String> {

@@ -6,8 +6,8 @@ use crate::{
 };
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use haptic_model::{
-    ActiveConfig, Bundle, Capabilities, Diagnostic, Fleet, HaproxyVersion, Layout, Object, ObjectRef,
-    Snapshot, Snapshots,
+    ActiveConfig, Bundle, Capabilities, Diagnostic, Fleet, HaproxyPod, HaproxyVersion, Layout, Object,
+    ObjectRef, Snapshot, Snapshots,
     crd::WatchedResource,
     external_names::{self, ExternalNames, Resolved},
 };
@@ -240,7 +240,8 @@ fn rendered(
         Arc::new(external_names::store(Snapshot::full(), &names_of(manifests))),
     );
     let version = version_of(series);
-    let fleet = Fleet { pods: vec![], versions: vec![version], common: Some(Capabilities::of(version)) };
+    let common = Some(Capabilities::of(version));
+    let fleet = Fleet { pods: pods_of(manifests), versions: vec![version], common };
     let compiled = haptic_render::compile(&config.spec)?;
     let rendered = render(&*compiled, &config, &snapshots, &fleet, &RenderLimits::default())?;
     data_plane_api::keeps(&rendered.0);
@@ -264,6 +265,20 @@ fn names_of(manifests: &[Value]) -> ExternalNames {
         (name["name"].as_str().unwrap().into(), Resolved { addresses, why: String::new() })
     };
     names.map(known).collect()
+}
+
+/// The pods of the fleet: "manifests" of kind HaproxyPod, with an address.
+fn pods_of(manifests: &[Value]) -> Vec<HaproxyPod> {
+    let pods = manifests.iter().filter(|manifest| manifest["kind"] == "HaproxyPod");
+    let pod = |pod: &Value| HaproxyPod {
+        namespace: "edge".into(),
+        name: "haproxy".into(),
+        uid: "haproxy".into(),
+        address: serde_json::from_value(pod["address"].clone()).unwrap(),
+        other_addresses: Vec::new(),
+        port: 5555,
+    };
+    pods.map(pod).collect()
 }
 
 /// What a user writes, and what makes tests possible side by side.

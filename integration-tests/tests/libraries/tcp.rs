@@ -12,7 +12,7 @@ use integration_tests::certificate::{self, Authority};
 use serde_json::{Value, json};
 use std::{
     io::{BufRead, BufReader, Read, Write},
-    net::{SocketAddr, TcpListener, TcpStream},
+    net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket},
     time::{Duration, Instant},
 };
 
@@ -108,6 +108,48 @@ fn nobody_is_served_at_ports_that_nobody_asks_for_and_to_who_may_not_come_in() {
             },
         );
     }
+}
+
+/// An address of this machine at which HAProxy may be reached as at that of a Service. Nothing is sent.
+fn address_of_the_machine() -> IpAddr {
+    let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+    socket.connect("198.51.100.1:9").expect("the machine has an address beside 127.0.0.1");
+    socket.local_addr().unwrap().ip()
+}
+
+#[test]
+fn a_connection_does_not_go_round_through_haproxys_own_service() {
+    // Instead of the cluster: what comes to the Service's address is at HAProxy's at once.
+    let (own, server) = (address_of_the_machine(), echo::start());
+    let haproxys = |port: u16| {
+        let labels = json!({"kubernetes.io/service-name": "haproxy"});
+        vec![
+            json!({"kind": "HaproxyPod", "address": "10.1.0.1"}),
+            json!({"kind": "Service", "metadata": {"namespace": "edge", "name": "haproxy"},
+                "spec": {"clusterIP": own.to_string(), "ports": [{"name": "round", "port": port}]}}),
+            json!({"kind": "EndpointSlice", "addressType": "IPv4",
+                "metadata": {"namespace": "edge", "name": "haproxy", "labels": labels},
+                "ports": [{"name": "round", "port": port}], "endpoints": [{"addresses": ["10.1.0.1"]}]}),
+        ]
+    };
+    on_each(
+        |first, second| {
+            let round = asking("round", 1, (own, first).into(), &[("tcp-ports", &format!("{first}:80"))]);
+            let at = SocketAddr::from(([127, 0, 1, 41], server));
+            let honest = asking("honest", 1, at, &[("tcp-ports", &format!("{second}:80"))]);
+            [haproxys(first), round, honest].concat()
+        },
+        |spec| {
+            let context = &mut spec["templatingSettings"]["extraContext"];
+            context["bindAddresses"] = json!(["127.0.0.1", own.to_string()]);
+        },
+        |address, first, second| {
+            let begun = Instant::now();
+            assert!(ends(address(first)));
+            assert!(begun.elapsed() < Duration::from_secs(5), "it went round until no connection was left");
+            assert_eq!(ask(&Way::to(address(second), None), HEAD, "").unwrap().service(), Some(41));
+        },
+    );
 }
 
 #[test]

@@ -133,7 +133,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
             arg("service", Text),
             arg("port", Any),
         ],
-        "The servers of a Service's port (its number or name): dicts with name, address, port, named and external, by address. Takes the watched resources of Services and of EndpointSlices, these indexed by namespace and Service. Ready endpoints count; where there are none, those that serve while they terminate. A Service of type ExternalName has those that the controller resolves its name to (external is true; named: whether spec.allow.destinations has their network). Loopback, link-local, multicast and reserved addresses, those of a cloud's metadata, and HAProxy's own ports in its pods are left out with a warning, unless spec.allow.destinations has their network.",
+        "The servers of a Service's port (its number or name): dicts with name, address, port, named and external, by address. Takes the watched resources of Services and of EndpointSlices, these indexed by namespace and Service. Ready endpoints count; where there are none, those that serve while they terminate. A Service of type ExternalName has those that the controller resolves its name to (external is true; named: whether spec.allow.destinations has their network). Loopback, link-local, multicast and reserved addresses, those of a cloud's metadata, HAProxy's own ports in its pods and the Services that lead there are left out with a warning, unless spec.allow.destinations has their network.",
         (
             r#"{{#each (servers "services" "endpoints" "default" "shop" 80) as |s|}}{{s.name}} {{s.address}}:{{s.port}} {{/each}}"#,
             "10.0.0.1_8080 10.0.0.1:8080 10.0.0.2_8080 10.0.0.2:8080 ",
@@ -173,29 +173,29 @@ fn key(call: &Call<'_>, from: usize) -> Key {
     call.rest(from).iter().filter_map(Value::printed).collect()
 }
 
+/// What `find` finds with what is known in this render.
+fn surrounded<F>(call: &Call<'_>, find: impl FnOnce(&Surroundings<'_>) -> F) -> F {
+    let input = call.session.input();
+    find(&Surroundings {
+        destinations: Destinations::new(&input.config.spec, input.fleet),
+        resolved: &|name| call.session.external_name(name),
+        leads_to_fleet: &|address, port| call.session.leads_to_fleet(address, port),
+    })
+}
+
 fn servers(call: &Call<'_>) -> Result<Value, String> {
     let (services, namespace, name) = (call.text(0), call.text(2), call.text(3));
     let service = call.session.object(&services, &namespace, &name)?;
     let slices = call.session.objects(&call.text(1), [namespace.clone(), name.clone()].into())?;
     let slices = if let Value::List(slices) = &slices { slices.as_slice() } else { &[] };
-    let input = call.session.input();
-    let around = Surroundings {
-        destinations: Destinations::new(&input.config.spec, input.fleet),
-        resolved: &|name| call.session.external_name(name),
-    };
-    let found = endpoints::servers(&service, slices, call.value(4), &around)?;
+    let found = surrounded(call, |around| endpoints::servers(&service, slices, call.value(4), around))?;
     Ok(told(call, found, ObjectRef::new(&services, &namespace, &name)))
 }
 
 fn service_servers(call: &Call<'_>) -> Result<Value, String> {
     let (services, namespace, name) = (call.text(0), call.text(1), call.text(2));
     let service = call.session.object(&services, &namespace, &name)?;
-    let input = call.session.input();
-    let around = Surroundings {
-        destinations: Destinations::new(&input.config.spec, input.fleet),
-        resolved: &|name| call.session.external_name(name),
-    };
-    let found = endpoints::of_service(&service, call.value(3), &around)?;
+    let found = surrounded(call, |around| endpoints::of_service(&service, call.value(3), around))?;
     Ok(told(call, found, ObjectRef::new(&services, &namespace, &name)))
 }
 
@@ -208,12 +208,7 @@ fn told(call: &Call<'_>, found: Found, service: ObjectRef) -> Value {
 }
 
 fn host_servers(call: &Call<'_>) -> Result<Value, String> {
-    let input = call.session.input();
-    let around = Surroundings {
-        destinations: Destinations::new(&input.config.spec, input.fleet),
-        resolved: &|name| call.session.external_name(name),
-    };
-    let found = endpoints::of_host(&call.text(0), call.value(1), &around);
+    let found = surrounded(call, |around| endpoints::of_host(&call.text(0), call.value(1), around));
     if !found.left_out.is_empty() {
         call.session.warn(nothing_goes_to(&found));
     }

@@ -37,6 +37,8 @@ pub enum Refusal {
     Reserved,
     /// What HAProxy or its agent listens at in a pod.
     OwnPort,
+    /// The same through a Service.
+    FleetService,
 }
 
 impl fmt::Display for Refusal {
@@ -48,6 +50,7 @@ impl fmt::Display for Refusal {
             Self::Multicast => "a multicast address",
             Self::Reserved => "a reserved address",
             Self::OwnPort => "a port of HAProxy's own pod",
+            Self::FleetService => "a port of a Service that leads back to HAProxy",
         })
     }
 }
@@ -81,7 +84,7 @@ impl<'r> Destinations<'r> {
     }
 
     /// Few addresses are a pod's own: what its ports are is asked only then.
-    fn own_port(&self, address: IpAddr, port: u64) -> Option<Refusal> {
+    pub(super) fn own_port(&self, address: IpAddr, port: u64) -> Option<Refusal> {
         let is_there = |pod: &&HaproxyPod| {
             let mut own =
                 std::iter::once(&pod.address).chain(&pod.other_addresses).flat_map(|own| meanings(*own));
@@ -108,7 +111,7 @@ impl<'r> Destinations<'r> {
 }
 
 /// The address, and the one of IPv4 that it is another spelling of or leads to.
-fn meanings(address: IpAddr) -> impl Iterator<Item = IpAddr> {
+pub(crate) fn meanings(address: IpAddr) -> impl Iterator<Item = IpAddr> {
     let other = match address {
         IpAddr::V4(_) => None,
         IpAddr::V6(address) => embedded(address).map(IpAddr::from),

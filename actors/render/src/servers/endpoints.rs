@@ -49,6 +49,17 @@ pub struct Surroundings<'s> {
     pub destinations: Destinations<'s>,
     /// What is known of the name of an ExternalName.
     pub resolved: &'s dyn Fn(&Arc<str>) -> Option<Resolved>,
+    /// Whether a Service that leads to HAProxy's own pods has that address and port.
+    pub leads_to_fleet: &'s dyn Fn(IpAddr, u64) -> bool,
+}
+
+impl Surroundings<'_> {
+    fn refusal(&self, address: IpAddr, port: u64) -> Option<Refusal> {
+        self.destinations.refusal(address, port).or_else(|| {
+            let leads_back = !self.destinations.names(address) && (self.leads_to_fleet)(address, port);
+            leads_back.then_some(Refusal::FleetService)
+        })
+    }
 }
 
 /// The servers of `port` (a number or name) of `service`, whose EndpointSlices are `slices`.
@@ -91,7 +102,7 @@ pub fn servers(
                 found.leave_out(|| format!("{}, which is no IP address, of {slice}", quoted(&address)));
                 continue;
             };
-            match around.destinations.refusal(address, number) {
+            match around.refusal(address, number) {
                 None => _ = into.insert((address, number)),
                 Some(why) => found.refuse(address, number, why, &format!("of {}", slice_name(slice)?)),
             }
@@ -119,7 +130,7 @@ pub fn of_service(service: &Value, port: &Value, around: &Surroundings<'_>) -> R
     let number = port.field("port")?.and_then(number).filter(|port| PORTS.contains(port));
     let address = text(service, &["spec", "clusterIP"])?.unwrap_or_default();
     match (address.parse(), number) {
-        (Ok(address), Some(port)) => match around.destinations.refusal(address, port) {
+        (Ok(address), Some(port)) => match around.refusal(address, port) {
             None => found.servers.push(server(address, port, false, around)),
             Some(why) => found.refuse(address, port, why, "of the Service itself"),
         },
@@ -221,7 +232,7 @@ fn at_addresses(host: &str, port: u64, around: &Surroundings<'_>) -> Found {
     };
     let mut found = Found::default();
     for address in addresses {
-        match around.destinations.refusal(address, port) {
+        match around.refusal(address, port) {
             None => found.servers.push(server(address, port, true, around)),
             Some(why) => found.refuse(address, port, why, &format!("which {} leads to", quoted(host))),
         }
@@ -352,7 +363,11 @@ mod tests {
                 _ => None,
             }
         };
-        let around = Surroundings { destinations: Destinations::new(&spec, &fleet), resolved: &resolved };
+        let around = Surroundings {
+            destinations: Destinations::new(&spec, &fleet),
+            resolved: &resolved,
+            leads_to_fleet: &|address, port| address.to_string() == "10.96.0.9" && port == 80,
+        };
         servers(&Value::from(&service), &slices, &Value::from(&port), &around).unwrap()
     }
 
@@ -416,7 +431,11 @@ mod tests {
             let spec =
                 json!({"credentialsSecretRef": {"name": "c"}, "podSelector": {"matchLabels": {"a": "b"}}});
             let (spec, fleet) = (serde_json::from_value(spec).unwrap(), Fleet::default());
-            let around = Surroundings { destinations: Destinations::new(&spec, &fleet), resolved: &|_| None };
+            let around = Surroundings {
+                destinations: Destinations::new(&spec, &fleet),
+                resolved: &|_| None,
+                leads_to_fleet: &|address, port| address.to_string() == "10.96.0.8" && port == 81,
+            };
             let found = of_service(&Value::from(&service), &Value::from(&port), &around).unwrap();
             let names = found.servers.iter().map(|s| format!("{}:{}", s.address, s.port));
             (names.collect::<Vec<_>>(), found.left_out.join(", "))
@@ -433,6 +452,9 @@ mod tests {
             let (none, said) = servers(address, json!(80));
             assert!(none.is_empty() && said.contains(why), "{said}");
         }
+        assert_eq!(servers(json!("10.96.0.8"), json!(80)).0, ["10.96.0.8:80"]);
+        let (none, said) = servers(json!("10.96.0.8"), json!(81));
+        assert!(none.is_empty() && said.contains("a Service that leads back to HAProxy"), "{said}");
     }
 
     #[test]
@@ -471,6 +493,22 @@ mod tests {
         assert_eq!(names(external_name("203.0.113.7"), &[], json!(80)), ["203.0.113.7_80=203.0.113.7:80"]);
         assert!(names(external_name("known.example"), &[], json!(70000)).is_empty());
         assert!(names(external_name("new.example"), &[], json!(80)).is_empty());
+    }
+
+    #[test]
+    fn a_service_that_leads_back_to_haproxy_is_no_server() {
+        let slice = slice("web", 80, json!([{"addresses": ["10.96.0.9"]}, {"addresses": ["10.0.0.1"]}]));
+        for found in
+            [found(service(), &[slice], json!(80)), found(external_name("10.96.0.9"), &[], json!(80))]
+        {
+            assert!(found.servers.iter().all(|server| server.address != "10.96.0.9"), "{found:?}");
+            assert!(
+                found.left_out[0].contains("a port of a Service that leads back to HAProxy"),
+                "{found:?}"
+            );
+            assert!(found.is_refused);
+        }
+        assert_eq!(names(external_name("10.96.0.9"), &[], json!(81)), ["10.96.0.9_81=10.96.0.9:81"]);
     }
 
     #[test]

@@ -2,3 +2,4 @@
 
 pub mod destinations;
 pub mod endpoints;
+pub(crate) mod fleet_services;
