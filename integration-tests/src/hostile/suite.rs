@@ -52,6 +52,24 @@ impl Suite {
         Ok(())
     }
 
+    /// What comes now is judged by these.
+    pub fn judges_by(&mut self, bounds: Bounds) {
+        self.bounds = bounds;
+    }
+
+    /// The next arena is another, and measured again before anybody hostile is there.
+    ///
+    /// # Errors
+    /// The arena before does not end, or this one does not start.
+    pub async fn starts_over_with(&mut self, options: Options) -> Outcome {
+        self.goes_on_with(options).await?;
+        let mut arena = Arena::local(self.options.clone()).await?;
+        self.calm = measured(&mut arena, &self.bounds).await?;
+        print(&format!("without anybody hostile: {}", self.calm));
+        (self.arena, self.in_arena) = (Some(arena), 0);
+        Ok(())
+    }
+
     /// Tries one case.
     ///
     /// # Errors

@@ -59,6 +59,13 @@ impl Bounds {
         }
     }
 
+    /// What is promised where many namespaces have bad objects at once.
+    #[must_use]
+    pub fn many() -> Self {
+        let minute = Duration::from_secs(60);
+        Self { live: minute, found: minute, checked: minute, ..Self::promised() }
+    }
+
     /// The same on a busy machine, with a controller that is not optimised.
     #[must_use]
     pub fn loose() -> Self {

@@ -16,6 +16,8 @@ use std::path::Path;
 const RANDOM: &str = "random";
 /// At once.
 const MANY: u64 = 1_000;
+/// Ingresses of others beside so many.
+const INNOCENT: u64 = 10_000;
 /// One after the other, in groups of so many.
 const GROUP: u64 = 20;
 
@@ -57,7 +59,10 @@ pub async fn run(dir: &Path, wanted: &[String]) -> Outcome<usize> {
     let last = objects.saturating_sub(2 * MANY);
     let in_one = together(&generator, seed, last..last + MANY, Some("mallory-all"));
     let in_many = together(&generator, seed, last + MANY..last + 2 * MANY, None);
-    for group in [in_one, in_many] {
+    let innocent = usize::try_from(number("HAPTIC_INNOCENT", INNOCENT))?;
+    suite.starts_over_with(Options { innocent, ..options }).await?;
+    for (group, bounds) in [(in_one, Bounds::promised()), (in_many, Bounds::many())] {
+        suite.judges_by(bounds);
         suite.attempt(&group).await?;
         suite.start_among(&format!("a start with {}", group.name), &[&group]).await?;
         suite.killed_among(&group).await?;
