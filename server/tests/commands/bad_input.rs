@@ -112,6 +112,12 @@ const WRONG_CONFIGURATIONS: &[Wrong] = &[
     ),
     ("what only HAProxy knows", "{{> greeting}}", "use_backend nowhere", &["nowhere", "haproxy.cfg:8"]),
     (
+        "nothing listens",
+        "      frontend web\n        bind 127.0.0.1:7999\n",
+        "      backend web\n",
+        &["nothing in the configuration listens"],
+    ),
+    (
         "a file name that leaves its folder",
         "host.map:",
         "../host.map:",

@@ -61,6 +61,36 @@ pub fn answer(address: SocketAddr, path: &str) -> String {
     text
 }
 
+/// The controller's own servers, as the configuration in force has their ports.
+fn servers(page: SocketAddr) -> [SocketAddr; 2] {
+    let shown = answer(page, "/debug/config");
+    let (_, body) = shown.split_once("\r\n\r\n").unwrap();
+    let config: serde_json::Value = serde_json::from_str(body).unwrap();
+    ["healthzPort", "metricsPort"].map(|name| {
+        let port = config["active"]["spec"]["controller"][name].as_u64().unwrap();
+        SocketAddr::new(page.ip(), u16::try_from(port).unwrap())
+    })
+}
+
+#[test]
+fn who_asks_a_server_for_nothing_is_told_what_it_has() {
+    let place = Place::new();
+    place.write("config.yaml", CONFIG);
+    place.write("manifests/nothing.yaml", "");
+    let running = Running::start(place.path());
+    let page = running.addresses("what happens is at")[0];
+    let [health, metrics] = servers(page);
+    assert!(answer(health, "/").contains("Here are /livez, /readyz and /healthz."));
+    assert!(answer(metrics, "/").contains("Here is /metrics."));
+    let moved = answer(page, "/").to_lowercase();
+    assert!(moved.contains(" 302 ") && moved.contains("location: /debug\r\n"), "{moved}");
+    let explain = answer(page, "/debug/explain");
+    assert!(
+        explain.contains(" 400 ") && explain.contains("say which request: /debug/explain?url="),
+        "{explain}"
+    );
+}
+
 #[test]
 fn several_say_where_they_listen_what_to_edit_and_where_to_look_and_are_alone_there() {
     let place = Place::new();

@@ -12,6 +12,10 @@ const RENDERED: &str = "global\n# 7\n";
 
 /// A recording of one generation that rendered this.
 fn recording(by: &str, rendered: &str) -> String {
+    recording_of(by, "global\n# {{extraContext.seven}}\n", rendered)
+}
+
+fn recording_of(by: &str, template: &str, rendered: &str) -> String {
     let digest = Digest::of(rendered.as_bytes());
     let lines = [
         RecordingLine::HapticRecording(RecordingHead {
@@ -33,7 +37,7 @@ fn recording(by: &str, rendered: &str) -> String {
             resource_generation: 1,
             revision: 1,
             spec: json!({"credentialsSecretRef": {"name": "c"}, "podSelector": {"matchLabels": {"a": "b"}},
-                "haproxyConfig": {"template": "global\n# {{extraContext.seven}}\n"},
+                "haproxyConfig": {"template": template},
                 "templatingSettings": {"extraContext": {"seven": 7}}}),
         }),
         RecordingLine::File(File {
@@ -66,6 +70,19 @@ fn what_renders_the_same_ends_with_0_in_any_folder() {
         let written = std::fs::read_to_string(place.path().join("rendered/3/haproxy.cfg")).unwrap();
         assert_eq!(written, RENDERED);
     }
+}
+
+#[test]
+fn haproxy_says_what_it_thinks_of_what_is_rendered() {
+    let place = Place::new();
+    let good = "frontend web\n  mode http\n  bind 127.0.0.1:7999\n  timeout client 1s\n# 7\n";
+    let template = good.replace("# 7", "# {{extraContext.seven}}");
+    let whole = recording_of(env!("CARGO_PKG_VERSION"), &template, good);
+    place.write("good.jsonl", &whole);
+    place.haptic(&["replay", "good.jsonl", "--check"]).must(0, &["HAProxy accepts it\n"]);
+    place.write("bad.jsonl", &recording(env!("CARGO_PKG_VERSION"), RENDERED));
+    let done = place.haptic(&["replay", "bad.jsonl", "--check"]);
+    done.must_complain("nothing listens", 1, &["HAProxy refuses generation 3:"]);
 }
 
 #[test]
