@@ -5,8 +5,12 @@ use super::{
     StoreOverview, WebhookState,
 };
 use crate::terminal;
+use haptic_model::{default_certificate, external_names, host_holds};
 use owo_colors::OwoColorize;
 use std::fmt::Write;
+
+/// The stores that no watch fills.
+const UNWATCHED: [&str; 3] = [default_certificate::STORE, external_names::STORE, host_holds::STORE];
 
 /// All of it. What others wrote moves no terminal.
 #[must_use]
@@ -37,8 +41,9 @@ fn write_overview(overview: &Overview, text: &mut String) -> std::fmt::Result {
     if let Some(replica) = replica(&overview.replica) {
         writeln!(text, "{}  {replica}", "replica   ".bold())?;
     }
-    if !overview.stores.is_empty() {
-        writeln!(text, "{}  {}", "stores    ".bold(), stores(&overview.stores))?;
+    let stores = stores(&overview.stores);
+    if !stores.is_empty() {
+        writeln!(text, "{}  {stores}", "stores    ".bold())?;
     }
     if let Some(findings) = overview.findings.as_ref().filter(|findings| !findings.is_empty()) {
         let kinds: Vec<String> = findings.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
@@ -94,7 +99,9 @@ fn replica(replica: &Replica) -> Option<String> {
     }
 }
 
+/// Those of watched objects: what the controller keeps beside them is nothing that a person looks for.
 fn stores(stores: &[StoreOverview]) -> String {
+    let is_watched = |store: &&StoreOverview| !UNWATCHED.contains(&&*store.name);
     let one = |store: &StoreOverview| {
         let about = if store.about { "about " } else { "" };
         let (objects, name) = (store.objects, &store.name);
@@ -103,7 +110,7 @@ fn stores(stores: &[StoreOverview]) -> String {
             None => format!("{about}{objects} {name}"),
         }
     };
-    stores.iter().map(one).collect::<Vec<_>>().join(", ")
+    stores.iter().filter(is_watched).map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// The one line that matters.
@@ -228,9 +235,12 @@ mod tests {
         let all = [
             store("endpoints", Some("endpointslices")),
             store("services", Some("services")),
+            store("secrets", None),
             store("default certificate", None),
+            store("external names", None),
+            store("host holds", None),
         ];
-        assert_eq!(stores(&all), "5 endpointslices (endpoints), 5 services, 5 default certificate");
+        assert_eq!(stores(&all), "5 endpointslices (endpoints), 5 services, 5 secrets");
     }
 
     #[test]
