@@ -42,6 +42,8 @@ pub struct Options {
     pub series: HaproxySeries,
     /// Ingresses of beta, each with a Service and three endpoints.
     pub innocent: usize,
+    /// Whether Gateways are served, too.
+    pub gateways: bool,
     /// Its files.
     pub dir: PathBuf,
 }
@@ -141,13 +143,15 @@ impl Arena {
         fs::create_dir_all(&manifests)?;
         let objects = Objects::Folder { path: manifests, namespace: "alpha".to_owned() };
         let innocents = Innocents::new(options.block, options.innocent).await?;
-        let all = innocents.objects.iter().chain(hostile).cloned().collect();
+        let class = options.gateways.then(gateway_class);
+        let all = innocents.objects.iter().chain(&class).chain(hostile).cloned().collect();
         objects.create_group("beginning", all).await?;
         objects.create(&moved_to(options.block.backend(1))).await?;
-        fs::write(
-            options.dir.join("config.yaml"),
-            configuration(Configuration::libraries("alpha")?).to_string(),
-        )?;
+        let mut manifest = configuration(Configuration::libraries("alpha")?);
+        if options.gateways {
+            serve_gateways(&mut manifest["spec"]);
+        }
+        fs::write(options.dir.join("config.yaml"), manifest.to_string())?;
         let (pod, address) = (options.block.pod(0), options.block.controller(0));
         let front = Front { plain: (pod, FRONTEND_PORTS.0).into(), secure: (pod, FRONTEND_PORTS.1).into() };
         let controller = Controlled::Local(Box::new(start(&options)?), address);
@@ -174,6 +178,7 @@ impl Arena {
             block: scene.block,
             series: HaproxySeries::default(),
             innocent: 0,
+            gateways: false,
             dir: scene.dir.clone(),
         };
         let innocents = Innocents::new(options.block, 0).await?;
@@ -304,6 +309,28 @@ fn start(options: &Options) -> Outcome<Process> {
     command.arg("--haproxy").arg(program::haproxy(options.series)?);
     command.env(POD_ADDRESS, options.block.pod(0).to_string());
     Process::start(command, &options.dir.join("local.log"))
+}
+
+fn gateway_class() -> Value {
+    json!({"apiVersion": "gateway.networking.k8s.io/v1", "kind": "GatewayClass", "metadata": {"name": "haptic"},
+        "spec": {"controllerName": "haproxy-haptic.org/gateway-controller"}})
+}
+
+/// Gateways have ports of HAProxy's own, at its address.
+fn serve_gateways(spec: &mut Value) {
+    spec["libraries"] = json!(["base", "ssl", "ingress", "gateway"]);
+    spec["controller"]["gateway"] = json!({ "serviceMode": "none" });
+    for (snippet, port, name) in [
+        ("gateway-bind", "{{port}}", "{{port}}"),
+        (
+            "gateway-bind-many",
+            "{{@root.gateway.firstPort}}-{{add @root.gateway.firstPort @root.gateway.ports -1}}",
+            "many",
+        ),
+    ] {
+        let bind = format!("bind \"${{{POD_ADDRESS}}}:{port}\" name {name}");
+        spec["templateSnippets"][snippet] = json!({ "template": bind });
+    }
 }
 
 /// The built-in libraries, for all namespaces; reloads may follow each other fast, or most of a test's time would be waiting.

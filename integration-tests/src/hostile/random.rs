@@ -12,6 +12,8 @@ use serde_json::{Value, json};
 
 /// Of most texts: ten thousand objects of the largest would be one attack only, on the disk of whoever runs this.
 const USUAL: usize = 2 << 10;
+/// What others of a namespace lead to, or are attached to.
+const SHARED: [&str; 4] = ["Service", "EndpointSlice", "Gateway", "ListenerSet"];
 
 /// Makes them.
 pub struct Generator {
@@ -29,7 +31,19 @@ impl Generator {
     /// Libraries or fixtures cannot be read.
     pub fn new(around: Around) -> Outcome<Self> {
         let made = certificate::for_host("mallory.example")?;
-        let tenant = Tenant::new("NAMESPACE", "HOST", &made.pem, &made.key)?;
+        Self::of(Tenant::new("NAMESPACE", "HOST", &made.pem, &made.key)?, around)
+    }
+
+    /// For one that serves Gateways, too.
+    ///
+    /// # Errors
+    /// Libraries or fixtures cannot be read.
+    pub fn with_gateways(around: Around) -> Outcome<Self> {
+        let made = certificate::for_host("mallory.example")?;
+        Self::of(Tenant::with_gateways("NAMESPACE", "HOST", &made.pem, &made.key)?, around)
+    }
+
+    fn of(tenant: Tenant, around: Around) -> Outcome<Self> {
         let is_written = |field: &Field| {
             !field.pointer().starts_with("/status") && !field.pointer().starts_with("/metadata/namespace")
         };
@@ -56,7 +70,8 @@ impl Generator {
             let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
             if let Some(namespace) = namespace {
                 object["metadata"]["namespace"] = namespace.into();
-                if object["kind"] != "Service" && object["kind"] != "EndpointSlice" && name.len() < 200 {
+                let is_shared = SHARED.iter().any(|kind| object["kind"] == *kind);
+                if !is_shared && name.len() < 200 {
                     object["metadata"]["name"] = format!("{name}-{number}").into();
                 }
             }
@@ -136,8 +151,23 @@ mod tests {
     use std::net::Ipv4Addr;
 
     fn generator() -> Generator {
-        Generator::new(Around { haproxy: Ipv4Addr::new(10, 99, 1, 1), server: Ipv4Addr::new(10, 99, 1, 2) })
-            .unwrap()
+        Generator::with_gateways(Around {
+            haproxy: Ipv4Addr::new(10, 99, 1, 1),
+            server: Ipv4Addr::new(10, 99, 1, 2),
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn most_objects_of_each_kind_get_through_to_the_controller() {
+        let generator = generator();
+        let mut counts = std::collections::BTreeMap::new();
+        for object in (0..300).flat_map(|number| generator.case(7, number, None).objects) {
+            *counts.entry(object["kind"].as_str().unwrap().to_owned()).or_insert(0) += 1;
+        }
+        for kind in ["Ingress", "Gateway", "ListenerSet", "HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute"] {
+            assert!(counts.get(kind).is_some_and(|count| *count > 20), "{kind}: {counts:?}");
+        }
     }
 
     #[test]

@@ -12,12 +12,29 @@ use std::path::Path;
 const LARGEST: usize = 500_000;
 
 pub async fn run(dir: &Path, wanted: &[String]) -> Outcome<usize> {
-    let options =
-        |series, folder: &str| Options { block: Block(1), series, innocent: 0, dir: dir.join(folder) };
+    let options = |series, folder: &str| Options {
+        block: Block(1),
+        series,
+        innocent: 0,
+        gateways: false,
+        dir: dir.join(folder),
+    };
     let cases = chosen(worst::all(around(Block(1)))?, wanted);
     let mut suite = Suite::start(options(HaproxySeries::V3_4, "3.4"), Bounds::loose()).await?;
     for case in &cases {
         suite.attempt(case).await?;
+    }
+    let of_gateways = chosen(worst::of_gateways(around(Block(1)))?, wanted);
+    let serving = Options { gateways: true, ..options(HaproxySeries::V3_4, "gateways") };
+    if !of_gateways.is_empty() {
+        suite.starts_over_with(serving).await?;
+    }
+    for case in &of_gateways {
+        suite.attempt(case).await?;
+    }
+    if !of_gateways.is_empty() {
+        let all: Vec<&Case> = of_gateways.iter().collect();
+        suite.start_among("a start among all that have Gateways", &all).await?;
     }
     let together: Vec<&Case> = cases.iter().filter(|case| size(case) < LARGEST).collect();
     for (series, version) in

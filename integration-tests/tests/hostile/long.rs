@@ -27,11 +27,16 @@ pub async fn run(dir: &Path, wanted: &[String]) -> Outcome<usize> {
     let (seed, objects): (u64, u64) = (number("HAPTIC_SEED", 1), number("HAPTIC_OBJECTS", 10_000));
     let innocent = usize::try_from(number("HAPTIC_INNOCENT", 0))?;
     runner::print(&format!("SEED={seed}, {objects} objects by chance, {innocent} innocent Ingresses"));
-    let options =
-        Options { block: Block(1), series: HaproxySeries::default(), innocent, dir: dir.to_owned() };
+    let options = Options {
+        block: Block(1),
+        series: HaproxySeries::default(),
+        innocent,
+        gateways: false,
+        dir: dir.to_owned(),
+    };
     let addresses = around(options.block);
-    let cases: Vec<Case> =
-        if wanted.is_empty() { worst::all(addresses)? } else { chosen(worst::all(addresses)?, wanted) };
+    let cases = chosen_or_all(worst::all(addresses)?, wanted);
+    let of_gateways = chosen_or_all(worst::of_gateways(addresses)?, wanted);
     let mut suite = Suite::start(options.clone(), Bounds::promised()).await?;
     for series in [HaproxySeries::V3_0, HaproxySeries::V3_2, HaproxySeries::V3_4] {
         runner::print(&format!("== {series:?}"));
@@ -43,10 +48,19 @@ pub async fn run(dir: &Path, wanted: &[String]) -> Outcome<usize> {
             suite.start_among(&format!("a start with {}", case.name), &[case]).await?;
         }
     }
+    // From here on Gateways are served, too.
+    let options = Options { gateways: true, ..options };
+    suite.starts_over_with(options.clone()).await?;
+    for case in &of_gateways {
+        suite.attempt(case).await?;
+    }
+    for case in &of_gateways {
+        suite.start_among(&format!("a start with {}", case.name), &[case]).await?;
+    }
     if !wanted.is_empty() && !wanted.iter().any(|word| word == RANDOM) {
         return suite.end().await;
     }
-    let generator = Generator::new(addresses)?;
+    let generator = Generator::with_gateways(addresses)?;
     for first in (0..objects.saturating_sub(2 * MANY)).step_by(usize::try_from(GROUP)?) {
         let group = together(&generator, seed, first..first + GROUP, None);
         let trial = suite.attempt(&group).await?;
@@ -68,6 +82,11 @@ pub async fn run(dir: &Path, wanted: &[String]) -> Outcome<usize> {
         suite.killed_among(&group).await?;
     }
     suite.end().await
+}
+
+/// All, rare ones too, unless some are named.
+fn chosen_or_all(cases: Vec<Case>, wanted: &[String]) -> Vec<Case> {
+    if wanted.is_empty() { cases } else { chosen(cases, wanted) }
 }
 
 /// Several cases as one.

@@ -38,7 +38,8 @@ const KINDS: [&str; 18] = [
 /// Nothing can be started.
 pub async fn measure(innocent: usize, block: Block, dir: &Path, into: &mut Scope<'_>) -> Outcome {
     std::fs::create_dir_all(dir)?;
-    let options = Options { block, series: HaproxySeries::default(), innocent, dir: dir.to_owned() };
+    let options =
+        Options { block, series: HaproxySeries::default(), innocent, gateways: false, dir: dir.to_owned() };
     let mut suite = Suite::start(options, Bounds::promised()).await?;
     let calm = suite.calm.clone();
     for case in worst::all(around(block))?.iter().filter(|case| KINDS.contains(&&*case.name)) {

@@ -4,6 +4,7 @@ mod amounts;
 mod annotations;
 mod claims;
 mod destinations;
+mod gateways;
 pub mod masses;
 mod names;
 mod secrets;
@@ -25,19 +26,34 @@ pub fn all(around: Around) -> Outcome<Vec<Case>> {
     Ok(cases)
 }
 
+/// Those that only an arena with Gateways feels.
+///
+/// # Errors
+/// Certificates cannot be had.
+pub fn of_gateways(around: Around) -> Outcome<Vec<Case>> {
+    gateways::cases(around)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::hostile::refusal;
     use std::{collections::HashSet, net::Ipv4Addr};
 
+    const AROUND: Around =
+        Around { haproxy: Ipv4Addr::new(10, 99, 1, 1), server: Ipv4Addr::new(10, 99, 1, 2) };
+
     fn cases() -> Vec<Case> {
-        all(Around { haproxy: Ipv4Addr::new(10, 99, 1, 1), server: Ipv4Addr::new(10, 99, 1, 2) }).unwrap()
+        all(AROUND).unwrap()
+    }
+
+    fn with_gateways() -> Vec<Case> {
+        [cases(), of_gateways(AROUND).unwrap()].concat()
     }
 
     #[test]
     fn an_api_server_would_take_every_object() {
-        for case in cases() {
+        for case in with_gateways() {
             assert!(!case.objects.is_empty(), "{}", case.name);
             for object in &case.objects {
                 let refused = refusal(object);
@@ -55,7 +71,7 @@ mod tests {
     #[test]
     fn every_case_has_namespaces_and_hosts_of_its_own() {
         let mut seen = HashSet::new();
-        for case in cases() {
+        for case in with_gateways() {
             assert!(seen.insert(case.slug()), "{}", case.name);
             let own = |object: &serde_json::Value| {
                 object["metadata"]["namespace"].as_str().is_some_and(|n| n.starts_with("mallory"))
