@@ -283,7 +283,8 @@ fn pages_are_in_plain_english() {
 }
 
 /// Crates in which nothing decides on text that is for people.
-const DECIDE_ON_FACTS: [&str; 15] = [
+const DECIDE_ON_FACTS: [&str; 16] = [
+    "agent",
     "commentator",
     "config",
     "data-plane-api",
@@ -300,8 +301,12 @@ const DECIDE_ON_FACTS: [&str; 15] = [
     "watch",
     "webhook",
 ];
-/// Where answers become facts: of HAProxy's checker, and of the Data Plane API.
-const READ_ANSWERS: [&str; 2] = ["actors/validate/src/report.rs", "actors/data-plane-api/src/responses.rs"];
+/// Where answers become facts: of HAProxy's checker, of the Data Plane API, and of HAProxy's socket.
+const READ_ANSWERS: [&str; 3] = [
+    "actors/validate/src/report.rs",
+    "actors/data-plane-api/src/responses.rs",
+    "actors/agent/src/haproxy/answer.rs",
+];
 
 /// Lines that look for words in an error or a message.
 fn decisions_on_text(sources: &[Source]) -> Vec<String> {

@@ -1,9 +1,136 @@
-//! What HAProxy answers to questions about itself: `show proc`, `show info`, and the log of a reload.
+//! What HAProxy answers: to commands that change something, to questions about itself (`show proc`, `show info`), and the log of a
+//! reload. No other file decides by HAProxy's words.
 
 use std::path::Path;
 
 /// Bytes of HAProxy's messages that are passed on.
 const LONGEST_MESSAGE: usize = 2000;
+
+/// What HAProxy says to a command that changes something.
+///
+/// It has no codes for that, and no common sign of success: an unknown command is answered at the level "info", too. The sentences are
+/// those of `src/server.c`, `src/proxy.c`, `src/map.c`, `src/ssl_ckch.c` and `src/ssl_crtlist.c`. They are the same on 3.0, 3.2 and
+/// 3.4, but for two things: only 3.4 has those of backends, and only 3.4 puts news of servers in front of its verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SocketAnswer {
+    /// It did what it was told.
+    Done,
+    /// The next version of a map, to be filled and committed.
+    MapVersion(u64),
+    /// What was to be added is there.
+    Exists,
+    /// The entry or the file is not there.
+    NoEntry,
+    /// It was removed, or is not there.
+    Gone { what: RemovedKind, after_news: bool },
+    /// It cannot be removed yet.
+    InUse,
+    /// News of servers without a word on what was to be removed; `done`: behind words of success. Under many changes HAProxy 3.4
+    /// sometimes leaves its verdict out: whoever asks again hears it alone.
+    News { done: bool },
+    /// Anything else.
+    Refused,
+}
+
+/// What can be gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RemovedKind {
+    Server,
+    Backend,
+}
+
+/// What answers of success begin with.
+const DONE: [&str; 10] = [
+    "New server registered",
+    "IP changed from",
+    "port changed from",
+    "no need to change",
+    "nothing changed",
+    "New backend registered",
+    "Backend published",
+    "Backend unpublished",
+    "New empty certificate store",
+    "New CA file created",
+];
+
+/// What their last lines begin and go on with, behind the dots of a transaction.
+const DONE_AT_LAST: [(&str, &str); 5] = [
+    ("Transaction created for certificate", ""),
+    ("transaction created for CA", ""),
+    ("Certificate '", "deleted!"),
+    ("CA file '", "deleted!"),
+    ("Entry '", "deleted in crtlist"),
+];
+
+const EXISTS: [&str; 3] = ["Already exists", "already exists", "name is already used"];
+const NO_ENTRY: [&str; 4] = ["entry not found", "Key not found", "doesn't exist", "No such backend"];
+
+/// What the last line of a removal begins with.
+const GONE: [(&str, RemovedKind); 5] = [
+    ("Server deleted", RemovedKind::Server),
+    ("No such server", RemovedKind::Server),
+    ("Backend deleted", RemovedKind::Backend),
+    ("No such backend", RemovedKind::Backend),
+    ("Can't find backend", RemovedKind::Backend),
+];
+
+const IN_USE: [&str; 4] = [
+    "still has connections",
+    "still has sessions",
+    "still has attached streams",
+    "Only a backend without server can be deleted",
+];
+const NEWS: [&str; 3] = [" is going DOWN", " is UP", "has no server available!"];
+
+impl SocketAnswer {
+    pub(crate) fn of(answer: &str) -> Self {
+        let answer = answer.trim();
+        let last = answer.lines().next_back().unwrap_or_default().trim();
+        let has = |sentences: &[&str]| sentences.iter().any(|sentence| answer.contains(sentence));
+        let gone = GONE.iter().find(|(verdict, _)| last.starts_with(verdict));
+        let has_news = has(&NEWS);
+        let done = is_done(answer, last);
+        let version = answer.strip_prefix("New version created: ");
+        if let Some(version) = version.and_then(|version| version.parse().ok()) {
+            return Self::MapVersion(version);
+        }
+        match gone {
+            _ if has(&IN_USE) => Self::InUse,
+            Some((_, what)) => Self::Gone { what: *what, after_news: has_news },
+            None if has(&EXISTS) => Self::Exists,
+            None if has(&NO_ENTRY) => Self::NoEntry,
+            None if has_news => Self::News { done },
+            None if done => Self::Done,
+            None => Self::Refused,
+        }
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        matches!(self, Self::Done | Self::News { done: true })
+    }
+
+    pub(crate) fn exists(&self) -> bool {
+        matches!(self, Self::Exists)
+    }
+
+    pub(crate) fn is_missing(&self) -> bool {
+        matches!(self, Self::NoEntry | Self::Gone { .. })
+    }
+}
+
+fn is_done(answer: &str, last: &str) -> bool {
+    let at_last =
+        |(begin, then): &(&str, &str)| last.strip_prefix(begin).is_some_and(|rest| rest.contains(then));
+    answer.is_empty()
+        || last == "Success!"
+        || DONE.iter().any(|sentence| answer.starts_with(sentence))
+        || DONE_AT_LAST.iter().any(at_last)
+}
+
+/// Whether a line of `get map` says that nothing is found among texts.
+pub(crate) fn finds_no_text(line: &str) -> bool {
+    line.starts_with("type=str,") && line.ends_with("found=no")
+}
 
 /// The processes of one HAProxy, from `show proc` on the master socket.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -136,6 +263,46 @@ mod tests {
     use super::*;
 
     const FAILED_3_2: &str = "#<PID>          <type>          <reloads>       <uptime>        <version>      \n11774           master          3 [failed: 1]   0d00h00m13s     3.2.26-1       \n# workers\n# old workers\n13978           worker          1               0d00h00m06s     3.2.26-1       \n13900           worker          2               0d00h00m16s     3.2.26-1       \n\n";
+
+    #[test]
+    fn what_haproxy_says_to_commands_is_read_once() {
+        use SocketAnswer::*;
+        let gone = |what| Gone { what, after_news: false };
+        for (answer, expected) in [
+            ("", Done),
+            ("\n", Done),
+            ("New server registered.\n", Done),
+            ("nothing changed", Done),
+            ("IP changed from '10.0.0.1' to '10.0.0.2' by 'stats socket command'\n", Done),
+            ("Backend published.\n", Done),
+            ("New empty certificate store 'a.pem'!\n", Done),
+            ("Transaction created for certificate a.pem!\n", Done),
+            ("transaction created for CA ca.pem!\n", Done),
+            ("Committing a.pem..\nSuccess!\n", Done),
+            ("Certificate 'a.pem' deleted!\n", Done),
+            ("CA file 'ca.pem' deleted!\n", Done),
+            ("Entry 'a.pem' deleted in crtlist 'list.txt'!\n", Done),
+            ("New version created: 7\n", MapVersion(7)),
+            ("Already exists a server with the same name in backend.\n", Exists),
+            ("Certificate 'a.pem' already exists!\n", Exists),
+            ("name is already used by other proxy 'shop'\n", Exists),
+            ("entry not found.\n", NoEntry),
+            ("Key not found.\n", NoEntry),
+            ("certificate 'a.pem' doesn't exist!\n", NoEntry),
+            ("Server deleted.\n", gone(RemovedKind::Server)),
+            ("No such server.\n", gone(RemovedKind::Server)),
+            ("No such backend.\n", gone(RemovedKind::Backend)),
+            ("Can't find backend.\n", gone(RemovedKind::Backend)),
+            ("Server still has connections attached to it, cannot remove it.\n", InUse),
+            ("Server shop/a is UP. 1 active and 0 backup servers online.\n", News { done: false }),
+            ("no need to change the addr\nServer shop/a is UP.\n", News { done: true }),
+            ("Unknown command: 'x', but maybe", Refused),
+            ("Permission denied\n", Refused),
+            ("Unknown map identifier. Please use #<id> or <file>.\n", Refused),
+        ] {
+            assert_eq!(SocketAnswer::of(answer), expected, "{answer:?}");
+        }
+    }
 
     #[test]
     fn the_worker_that_runs_is_found_after_a_failed_reload() {

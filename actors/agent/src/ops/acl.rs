@@ -5,6 +5,7 @@ use super::{
     exchange::{CommandReply, Exchange, Preparation, PreparedOperation},
     read_back::{Expectation, ReadBack, shown_entry},
 };
+use crate::haproxy::answer::SocketAnswer;
 
 /// Deleting comes first: an order that is carried out again makes no second pattern.
 pub(super) fn add<'o>(acl: &'o str, pattern: &'o str) -> Preparation<'o> {
@@ -20,7 +21,9 @@ pub(super) fn add<'o>(acl: &'o str, pattern: &'o str) -> Preparation<'o> {
 
 pub(super) fn delete<'o>(acl: &'o str, pattern: &'o str) -> Preparation<'o> {
     let delete = PreparedOperation::one(format!("del acl {} {}", file(acl)?, key(pattern)?));
-    Ok(delete.or("Key not found").expecting(move |all| *all.patterns.of(acl, pattern.to_owned()) = false))
+    Ok(delete
+        .or(SocketAnswer::is_missing)
+        .expecting(move |all| *all.patterns.of(acl, pattern.to_owned()) = false))
 }
 
 pub(super) fn questions<'e>(all: &'e Expectation<'_>) -> impl Iterator<Item = ReadBack<'e>> {

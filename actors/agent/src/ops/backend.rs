@@ -6,7 +6,7 @@ use super::{
     read_back::{Expectation, ReadBack, ReadBackVerdict, statistics},
     removals, server,
 };
-use crate::disk::ledger::Removal;
+use crate::{disk::ledger::Removal, haproxy::answer::SocketAnswer};
 use haptic_model::Operation;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +32,7 @@ pub(super) fn add<'o>(backend: &'o str, defaults: &'o str) -> Preparation<'o> {
 /// `add backend`. `may_be_there`: an interrupted order added it from the same defaults section, or was about to.
 fn send_add<'o>(backend: &'o str, add: Vec<String>, may_be_there: bool) -> Exchange<'o> {
     Exchange::new(add, move |replies, ledger| {
-        if may_be_there && replies.iter().any(|reply| reply.answer.contains("name is already used")) {
+        if may_be_there && replies.iter().any(|reply| reply.says().exists()) {
             return Ok(None);
         }
         accepted(replies).inspect_err(|_| ledger.not_added(backend)).map(|()| None)
@@ -49,7 +49,7 @@ fn restore<'o>(
     add: Vec<String>,
 ) -> Exchange<'o> {
     Exchange::new(vec![removal.command()], move |replies, ledger| {
-        if replies.iter().any(|reply| removals::is_gone(&removal, reply.answer)) {
+        if replies.iter().any(|reply| removals::is_gone(&removal, reply.says())) {
             return Ok(Some(send_add(backend, add, false)));
         }
         if before != defaults {
@@ -69,19 +69,13 @@ pub(super) fn publish<'o>(backend: &'o str) -> Preparation<'o> {
 pub(super) fn unpublish<'o>(backend: &'o str) -> Preparation<'o> {
     let unpublish = PreparedOperation::one(format!("unpublish backend {}", name(backend)?));
     let expect = move |all: &mut Expectation<'o>| _ = all.published.insert(backend, false);
-    Ok(unpublish.or("No such backend").in_batch(Batch::Removals).expecting(expect))
+    Ok(unpublish.or(SocketAnswer::is_missing).in_batch(Batch::Removals).expecting(expect))
 }
 
 pub(super) fn delete<'o>(backend: &'o str, defaults: &'o str) -> Preparation<'o> {
     let delete = vec![format!("del backend {}", name(backend)?)];
     let deletion = removals::deletion(delete, Removal::backend(backend), defaults.to_owned());
     Ok(deletion.expecting(move |all| _ = all.backends.remove(backend)))
-}
-
-/// What HAProxy answers when it did what it was told.
-pub(super) fn is_success(answer: &str) -> bool {
-    const SUCCESS: [&str; 3] = ["New backend registered", "Backend published", "Backend unpublished"];
-    SUCCESS.iter().any(|text| answer.starts_with(text))
 }
 
 /// The backends that `operations` add, with their defaults sections.
@@ -111,7 +105,7 @@ pub(super) fn questions<'e>(all: &'e Expectation<'_>) -> Vec<ReadBack<'e>> {
 
 fn about_servers<'e>(all: &'e Expectation<'_>, backend: &'e str) -> ReadBack<'e> {
     ReadBack::new(format!("show servers state {backend}"), move |answer| {
-        if answer.contains("Can't find backend") {
+        if SocketAnswer::of(answer.lines().next().unwrap_or_default()).is_missing() {
             let mut servers = all.servers.get(backend).into_iter().flat_map(BTreeMap::values);
             let missing = all.backends.contains(backend) || servers.any(|server| !server.deleted);
             return ReadBackVerdict::of(missing.then(|| format!("there is no backend {backend}")));

@@ -38,15 +38,6 @@ fn has_private_key(pem: &str) -> bool {
     pem.lines().any(|line| line.starts_with("-----BEGIN ") && line.trim_end().ends_with("PRIVATE KEY-----"))
 }
 
-/// What HAProxy answers when it did what it was told.
-pub(super) fn is_success(answer: &str) -> bool {
-    let last = answer.lines().last().unwrap_or_default().trim();
-    last == "Success!"
-        || answer.starts_with("New empty certificate store")
-        || last.starts_with("Transaction created for certificate")
-        || last.starts_with("Certificate '") && last.ends_with("deleted!")
-}
-
 // --- reading back ----------------------------------------------------------------------------------
 
 pub(super) fn questions<'e>(all: &'e Expectation<'_>) -> impl Iterator<Item = ReadBack<'e>> {

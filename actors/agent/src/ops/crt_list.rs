@@ -53,12 +53,6 @@ fn checked(line: &str) -> Result<&str, String> {
     Ok(line)
 }
 
-/// What HAProxy answers when it did what it was told.
-pub(super) fn is_success(answer: &str) -> bool {
-    let last = answer.lines().last().unwrap_or_default().trim();
-    last.starts_with("Entry '") && last.contains("deleted in crtlist")
-}
-
 // --- reading back ----------------------------------------------------------------------------------
 
 pub(super) fn questions<'e>(all: &'e Expectation<'_>) -> impl Iterator<Item = ReadBack<'e>> {

@@ -2,7 +2,7 @@
 //! of many operations can be sent in one go.
 
 use super::read_back::Expectation;
-use crate::disk::ledger::WorkerLedger;
+use crate::{disk::ledger::WorkerLedger, haproxy::answer::SocketAnswer};
 use std::collections::BTreeMap;
 
 /// An operation whose commands were checked. Nothing of it has been sent.
@@ -61,8 +61,8 @@ impl<'o> PreparedOperation<'o> {
         Self::new(vec![command])
     }
 
-    /// Each command has to be accepted, or answered with `or`: what it is about is there, or gone, already.
-    pub(super) fn or(self, or: &'static str) -> Self {
+    /// Each command has to be accepted, or `or` says of its answer that what it is about is there, or gone, already.
+    pub(super) fn or(self, or: fn(&SocketAnswer) -> bool) -> Self {
         self.sent_as(move |commands| Exchange::accepted_or(commands, or))
     }
 
@@ -134,9 +134,9 @@ impl<'o> Exchange<'o> {
         Self::new(commands, |replies, _| accepted(replies).map(|()| None))
     }
 
-    /// Each command has to be accepted, or answered with `or`.
-    pub(super) fn accepted_or(commands: Vec<String>, or: &'static str) -> Self {
-        let is_fine = move |reply: &&CommandReply<'_>| reply.is_accepted || reply.answer.contains(or);
+    /// Each command has to be accepted, or to have an answer of which `or` says that it will do.
+    pub(super) fn accepted_or(commands: Vec<String>, or: fn(&SocketAnswer) -> bool) -> Self {
+        let is_fine = move |reply: &&CommandReply<'_>| reply.says().is_done() || or(&reply.says());
         Self::new(commands, move |replies, _| {
             replies.iter().find(|reply| !is_fine(reply)).map_or(Ok(None), |reply| Err(reply.refusal()))
         })
@@ -158,12 +158,15 @@ impl<'o> Exchange<'o> {
 pub(crate) struct CommandReply<'a> {
     pub(super) command: &'a str,
     pub(super) answer: &'a str,
-    pub(super) is_accepted: bool,
 }
 
 impl CommandReply<'_> {
+    pub(super) fn says(&self) -> SocketAnswer {
+        SocketAnswer::of(self.answer)
+    }
+
     pub(super) fn accepted(&self) -> Result<(), String> {
-        if self.is_accepted { Ok(()) } else { Err(self.refusal()) }
+        if self.says().is_done() { Ok(()) } else { Err(self.refusal()) }
     }
 
     /// The command without its payload, which may be a private key, and the answer.

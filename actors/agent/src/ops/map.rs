@@ -5,6 +5,7 @@ use super::{
     exchange::{Exchange, Preparation, PreparedOperation, accepted, first_and_rest},
     read_back::{Expectation, ReadBack, ReadBackVerdict, shown_entry},
 };
+use crate::haproxy::answer::{SocketAnswer, finds_no_text};
 use haptic_model::pattern_file::map_entries;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +28,7 @@ pub(super) fn add_entry<'o>(map: &'o str, name: &'o str, value: &'o str) -> Prep
     let exchange = |commands| {
         let (set, add) = first_and_rest(commands);
         Exchange::new(set, |replies, _| {
-            if replies.iter().any(|reply| reply.answer.contains("entry not found")) {
+            if replies.iter().any(|reply| reply.says().is_missing()) {
                 return Ok(Exchange::then(add));
             }
             accepted(replies).map(|()| None)
@@ -39,7 +40,7 @@ pub(super) fn add_entry<'o>(map: &'o str, name: &'o str, value: &'o str) -> Prep
 
 pub(super) fn delete_entry<'o>(map: &'o str, name: &'o str) -> Preparation<'o> {
     let delete = PreparedOperation::one(format!("del map {} {}", file(map)?, key(name)?));
-    Ok(delete.or("Key not found").expecting(move |all| expect(all, map, name, None)))
+    Ok(delete.or(SocketAnswer::is_missing).expecting(move |all| expect(all, map, name, None)))
 }
 
 fn expect<'o>(all: &mut Expectation<'o>, map: &'o str, name: &'o str, value: Option<&'o str>) {
@@ -52,8 +53,8 @@ pub(super) fn replace<'o>(map: &'o str, content: &'o str) -> Preparation<'o> {
     let exchange = move |prepare| {
         Exchange::new(prepare, move |replies, _| {
             let Some(reply) = replies.last() else { return Ok(None) };
-            let version = reply.answer.trim().strip_prefix("New version created: ");
-            let version = version.ok_or_else(|| reply.refusal())?.to_owned();
+            let SocketAnswer::MapVersion(version) = reply.says() else { return Err(reply.refusal()) };
+            let version = version.to_string();
             let chunks = map_chunks(map, &version, content)?;
             fill(map, version, chunks).map(Some)
         })
@@ -150,7 +151,7 @@ fn about_key<'e>(map: &'e str, name: &'e str, value: Option<&'e str>) -> Option<
                 let entry = format!("{this}{value}\", type=");
                 found.iter().all(|line| line.contains(&entry))
             }
-            None => found.iter().all(|line| line.starts_with("type=str,") && line.ends_with("found=no")),
+            None => found.iter().all(|line| finds_no_text(line)),
         };
         if sure && !found.is_empty() {
             ReadBackVerdict::AsExpected

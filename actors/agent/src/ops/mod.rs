@@ -110,20 +110,6 @@ pub(crate) fn content_of(operation: &Operation) -> Option<&str> {
     }
 }
 
-/// Whether a command that changes something was accepted. HAProxy has no common sign of it (an unknown command is answered
-/// at the level "info"), so the words of success are listed.
-fn is_accepted(answer: &str) -> bool {
-    const SUCCESS: [fn(&str) -> bool; 5] = [
-        server::is_success,
-        backend::is_success,
-        certificate::is_success,
-        ca_file::is_success,
-        crt_list::is_success,
-    ];
-    let answer = answer.trim();
-    answer.is_empty() || SUCCESS.iter().any(|is_success| is_success(answer))
-}
-
 /// How `expectation` is read back, except for maps that have to be read as a whole.
 fn questions<'e>(expectation: &'e Expectation<'_>) -> Vec<ReadBack<'e>> {
     let mut questions = backend::questions(expectation);

@@ -4,6 +4,7 @@ use super::{
     argument::file,
     exchange::{Exchange, Preparation, PreparedOperation},
 };
+use crate::haproxy::answer::SocketAnswer;
 
 /// One that is there already is set.
 pub(super) fn add<'o>(kind: &str, path: &str, content: &str) -> Preparation<'o> {
@@ -17,12 +18,13 @@ pub(super) fn set<'o>(kind: &str, path: &str, content: &str) -> Preparation<'o> 
 }
 
 pub(super) fn delete<'o>(kind: &str, path: &str) -> Preparation<'o> {
-    Ok(PreparedOperation::one(format!("del ssl {kind} {}", file(path)?)).or("doesn't exist"))
+    Ok(PreparedOperation::one(format!("del ssl {kind} {}", file(path)?)).or(SocketAnswer::is_missing))
 }
 
 fn transaction<'o>(kind: &str, path: &str, commands: Vec<String>) -> Preparation<'o> {
     let abort = format!("abort ssl {kind} {}", file(path)?);
-    let exchange = move |commands| Exchange::accepted_or(commands, "already exists").or_send(abort.clone());
+    let exchange =
+        move |commands| Exchange::accepted_or(commands, SocketAnswer::exists).or_send(abort.clone());
     Ok(PreparedOperation::new(commands).sent_as(exchange))
 }
 

@@ -4,7 +4,12 @@
 use super::exchange::{Batch, Exchange, PreparedOperation};
 use crate::{
     disk::ledger::{LONG, Removal, WorkerLedger},
-    haproxy::{HaproxyProcess, channel::SocketError, connection::Sockets},
+    haproxy::{
+        HaproxyProcess,
+        answer::{RemovedKind, SocketAnswer},
+        channel::SocketError,
+        connection::Sockets,
+    },
 };
 use std::time::Duration;
 
@@ -17,9 +22,9 @@ pub(super) fn deletion<'o>(commands: Vec<String>, removal: Removal, origin: Stri
         let (removal, origin) = (removal.clone(), origin.clone());
         Exchange::new(commands, move |replies, ledger| {
             for reply in replies {
-                if still_in_use(&removal, reply.answer) {
+                if still_in_use(&removal, reply.says()) {
                     ledger.wait_for(removal.clone(), &origin);
-                } else if !is_gone(&removal, reply.answer) {
+                } else if !is_gone(&removal, reply.says()) {
                     reply.accepted()?;
                 }
             }
@@ -68,46 +73,39 @@ async fn try_all(ledger: &WorkerLedger, sockets: &Sockets) -> Result<(), SocketE
     }
     let commands: Vec<String> = waiting.iter().map(|removal| removal.command()).collect();
     let answers = worker.channel.ask_all(&commands).await?;
-    for (removal, _) in waiting.iter().zip(answers).filter(|(removal, answer)| !still_in_use(removal, answer))
-    {
-        ledger.cancel(removal);
+    for (removal, answer) in waiting.iter().zip(&answers) {
+        if !still_in_use(removal, SocketAnswer::of(answer)) {
+            ledger.cancel(removal);
+        }
     }
     ledger.save();
     Ok(())
 }
 
 /// Whether HAProxy says that it is gone, or was already. News of servers may come before that.
-pub(super) fn is_gone(removal: &Removal, answer: &str) -> bool {
-    let verdicts = match removal {
-        Removal::Server { .. } => ["Server deleted", "No such server"],
-        Removal::Backend { .. } => ["Backend deleted", "No such backend"],
-    };
-    let last = answer.trim().lines().next_back().unwrap_or_default();
-    verdicts.iter().any(|verdict| last.starts_with(verdict))
+pub(super) fn is_gone(removal: &Removal, answer: SocketAnswer) -> bool {
+    matches!(answer, SocketAnswer::Gone { what, .. } if what == kind_of(removal))
 }
 
-/// Whether a refused `del server` or `del backend` is worth trying again.
-fn still_in_use(removal: &Removal, answer: &str) -> bool {
-    const REASONS: [&str; 4] = [
-        "still has connections",
-        "still has sessions",
-        "still has attached streams",
-        "Only a backend without server can be deleted",
-    ];
-    REASONS.iter().any(|reason| answer.contains(reason)) || lacks_a_verdict(removal, answer)
+/// Whether a refused `del server` or `del backend` is worth trying again: it is in use, or HAProxy gave news of servers and no verdict on it.
+fn still_in_use(removal: &Removal, answer: SocketAnswer) -> bool {
+    match answer {
+        SocketAnswer::InUse | SocketAnswer::News { .. } => true,
+        SocketAnswer::Gone { after_news, .. } => after_news && !is_gone(removal, answer),
+        _ => false,
+    }
 }
 
-/// Whether an answer is news of servers, without a word on this removal: HAProxy 3.4 puts what other commands did to servers in
-/// front of its verdict, and under many changes the verdict is sometimes missing, or another command's. Whoever asks again
-/// hears it alone.
-fn lacks_a_verdict(removal: &Removal, answer: &str) -> bool {
-    const NEWS: [&str; 3] = [" is going DOWN", " is UP", "has no server available!"];
-    NEWS.iter().any(|news| answer.contains(news)) && !is_gone(removal, answer)
+fn kind_of(removal: &Removal) -> RemovedKind {
+    match removal {
+        Removal::Server { .. } => RemovedKind::Server,
+        Removal::Backend { .. } => RemovedKind::Backend,
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{is_gone, still_in_use};
+    use super::{SocketAnswer, is_gone, still_in_use};
     use crate::disk::ledger::Removal;
 
     const NEWS: &str = "Server blog/a is going DOWN for maintenance. 3 active and 0 backup servers left.\n\
@@ -118,14 +116,17 @@ mod tests {
         let (backend, server) = (Removal::backend("shop"), Removal::server("shop", "a"));
         let with = |verdict: &str| format!("{NEWS}{verdict}");
         for waits in ["", "Server shop/b is goi", "Server deleted.\n"] {
-            assert!(still_in_use(&backend, &with(waits)), "{waits}");
+            assert!(still_in_use(&backend, SocketAnswer::of(&with(waits))), "{waits}");
         }
         for (removal, verdict) in
             [(&backend, "Backend deleted.\n"), (&backend, "No such backend"), (&server, "Server deleted.\n")]
         {
-            assert!(is_gone(removal, verdict) && is_gone(removal, &with(verdict)), "{verdict}");
-            assert!(!still_in_use(removal, &with(verdict)), "{verdict}");
+            for answer in [verdict, &with(verdict)] {
+                let answer = SocketAnswer::of(answer);
+                assert!(is_gone(removal, answer) && !still_in_use(removal, answer), "{verdict}");
+            }
         }
-        assert!(!still_in_use(&backend, "") && !is_gone(&backend, "Server deleted."));
+        assert!(!still_in_use(&backend, SocketAnswer::of("")));
+        assert!(!is_gone(&backend, SocketAnswer::of("Server deleted.")));
     }
 }

@@ -6,7 +6,6 @@
 use super::{
     Contents, backend, certificate,
     exchange::{Batch, CommandReply, Exchange, PreparedOperation, PriorOperations, Repetition},
-    is_accepted,
     map::{self, MapReading},
     prepare, questions,
     read_back::{Expectation, ReadBack, ReadBackVerdict},
@@ -129,7 +128,8 @@ impl OperationRun<'_> {
                 let (own, others) = answers.split_at_checked(commands.len()).unwrap_or((answers, &[]));
                 answers = others;
                 let replies = commands.iter().zip(own);
-                let replies: Vec<_> = replies.map(|(command, answer)| reply(command, answer)).collect();
+                let replies: Vec<_> =
+                    replies.map(|(command, answer)| CommandReply { command, answer }).collect();
                 match answered(&replies, self.prior.ledger) {
                     Ok(next) => under_way.extend(next),
                     Err(this) => {
@@ -220,10 +220,6 @@ impl OperationRun<'_> {
             self.haproxy.metrics.expired_certificate();
         }
     }
-}
-
-fn reply<'a>(command: &'a str, answer: &'a str) -> CommandReply<'a> {
-    CommandReply { command, answer, is_accepted: is_accepted(answer) }
 }
 
 fn text(error: SocketError) -> String {

@@ -141,7 +141,7 @@ impl<'o> NewServer<'o> {
             if waited { [vec![removal.command()], add].concat() } else { [add, enable.clone()].concat() };
         Ok(Exchange::new(now, move |replies, ledger| {
             let replies = replies.get(usize::from(waited)..).unwrap_or_default();
-            if replies.first().is_some_and(|added| added.answer.contains("Already exists")) {
+            if replies.first().is_some_and(|added| added.says().exists()) {
                 if let Some(before) = before.filter(|before| *before != lasting(self.params)) {
                     ledger.wait_for(removal, &before);
                     let (backend, server) = (self.backend, self.server);
@@ -177,19 +177,6 @@ pub(super) fn delete<'o>(backend: &'o str, server: &'o str, params: &[String]) -
     let deletion = removals::deletion(commands, Removal::server(backend, server), lasting(params));
     let deleted = ExpectedServer { deleted: true, ..ExpectedServer::default() };
     Ok(deletion.expecting(move |all| *all.server(backend, server) = deleted.clone()))
-}
-
-/// What HAProxy answers when it did what it was told.
-pub(super) fn is_success(answer: &str) -> bool {
-    const SUCCESS: [&str; 6] = [
-        "New server registered",
-        "Server deleted",
-        "IP changed from",
-        "port changed from",
-        "no need to change",
-        "nothing changed",
-    ];
-    SUCCESS.iter().any(|text| answer.starts_with(text))
 }
 
 fn full_name(backend: &str, server: &str) -> Result<String, String> {
