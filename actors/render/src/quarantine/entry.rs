@@ -1,7 +1,7 @@
 //! One object that is held back: which version of it, what stands in for it, and when it is tried again.
 
 use super::RenderTiming;
-use crate::engine::Read;
+use crate::{engine::Read, servers::fleet_services};
 use haptic_model::{
     ActiveConfig, Diagnostic, Generation, Instead, Object, ObjectRef, Quarantined, Snapshots, store::Key,
 };
@@ -234,9 +234,13 @@ pub(super) fn seen_by(reads: Option<&[Read]>, snapshots: &Snapshots) -> Vec<Obse
     seen(reads.map(|reads| [reads.into()]).as_ref().map(<[_; 1]>::as_slice), snapshots)
 }
 
-/// Whether any of these reads is of a store that nobody watches: it is made of those that are.
+/// Whether any of these reads is of a store that nobody watches: it is made of those that are. Which Services lead to HAProxy is nobody's
+/// fault: servers are left out for that, with a warning.
 pub(super) fn reads_what_is_made(reads: &[Arc<[Read]>], snapshots: &Snapshots) -> bool {
-    reads.iter().flat_map(|reads| reads.iter()).any(|read| snapshots.get(&read.resource).is_none())
+    let is_made = |read: &Read| {
+        *read.resource != *fleet_services::STORE && snapshots.get(&read.resource).is_none()
+    };
+    reads.iter().flat_map(|reads| reads.iter()).any(is_made)
 }
 
 /// What reads give now. Of reads that are not known, or too many, all stores.
