@@ -237,9 +237,8 @@ pub(super) fn seen_by(reads: Option<&[Read]>, snapshots: &Snapshots) -> Vec<Obse
 /// Whether any of these reads is of a store that nobody watches: it is made of those that are. Which Services lead to HAProxy is nobody's
 /// fault: servers are left out for that, with a warning.
 pub(super) fn reads_what_is_made(reads: &[Arc<[Read]>], snapshots: &Snapshots) -> bool {
-    let is_made = |read: &Read| {
-        *read.resource != *fleet_services::STORE && snapshots.get(&read.resource).is_none()
-    };
+    let is_made =
+        |read: &Read| *read.resource != *fleet_services::STORE && snapshots.get(&read.resource).is_none();
     reads.iter().flat_map(|reads| reads.iter()).any(is_made)
 }
 
