@@ -290,7 +290,13 @@ fn collection(manifest: &Value, namespace: &str) -> Outcome<String> {
         Some("EndpointSlice") => ("/apis/discovery.k8s.io/v1", "endpointslices"),
         Some("Ingress") => ("/apis/networking.k8s.io/v1", "ingresses"),
         Some("Gateway") => (GATEWAY_API, "gateways"),
+        Some("ListenerSet") => (GATEWAY_API, "listenersets"),
         Some("HTTPRoute") => (GATEWAY_API, "httproutes"),
+        Some("GRPCRoute") => (GATEWAY_API, "grpcroutes"),
+        Some("TLSRoute") => (GATEWAY_API, "tlsroutes"),
+        Some("TCPRoute") => (GATEWAY_API, "tcproutes"),
+        Some("BackendTLSPolicy") => (GATEWAY_API, "backendtlspolicies"),
+        Some("ReferenceGrant") => (GATEWAY_API, "referencegrants"),
         Some("Namespace") => return Ok("/api/v1/namespaces".to_owned()),
         kind => {
             return Err(Failure::new(format!("the API server is not asked for objects of kind {kind:?}")));

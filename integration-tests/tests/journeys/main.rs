@@ -143,6 +143,7 @@ fn through_agents() -> Vec<Journey> {
         journey("pages_have_the_keys_of_before", pages::have_the_keys_of_before),
         journey("hostile_objects", hostile::objects),
         journey("hostile_worst_objects_are_taken", worst::objects_are_taken),
+        journey("hostile_worst_gateways_are_taken", worst::gateways_are_taken),
         journey("hostile_worst_objects_in_a_cluster", worst::objects_in_a_cluster).alone(),
         journey("hostile_worst_objects_within_a_container", worst::objects_within_a_container).alone(),
         journey("quarantine_by_the_render", quarantine::found_by_the_render),

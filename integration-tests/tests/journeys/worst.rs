@@ -1,9 +1,9 @@
 //! The worst objects of the hostile suite at a real API server: which of them it takes, and what some of them do to others.
 
 use integration_tests::{
-    Failure, Outcome, Scene, ensure,
+    Failure, Outcome, Scene, certificate, ensure,
     hostile::{
-        Arena, Bounds, Case, around,
+        Arena, Bounds, Case, Tenant, around,
         memory::Peaks,
         random::Generator,
         worst::{self, masses},
@@ -11,6 +11,7 @@ use integration_tests::{
     memory_group::MemoryGroup,
     objects::Objects,
 };
+use serde_json::Value;
 use std::{collections::BTreeMap, time::Duration};
 
 /// Less than half of what the chart gives a controller, so that masses need not be so large.
@@ -32,11 +33,30 @@ const TRIED: [&str; 9] = [
 
 /// The suite knows what an API server takes: what it does not take is no attack.
 pub async fn objects_are_taken(scene: Scene) -> Outcome {
+    are_taken(&scene, &worst::all(around(scene.block))?).await
+}
+
+/// The same for Gateways and their routes.
+pub async fn gateways_are_taken(scene: Scene) -> Outcome {
+    let scene = scene.on_own_cluster().await?;
+    scene.install_gateway_api().await?;
+    let addresses = around(scene.block);
+    let mut cases = worst::of_gateways(addresses)?;
+    let certificate = certificate::for_host("mallory.example")?;
+    let tenant = Tenant::with_gateways("mallory", "mallory.example", &certificate.pem, &certificate.key)?;
+    let is_of_gateways = |object: &Value| {
+        object["apiVersion"].as_str().is_some_and(|version| version.starts_with("gateway.networking.k8s.io/"))
+    };
+    let objects: Vec<Value> = tenant.objects.into_iter().filter(is_of_gateways).collect();
+    cases.push(Case::new(addresses, "all that the Gateway API knows", |_| objects));
+    are_taken(&scene, &cases).await
+}
+
+async fn are_taken(scene: &Scene, cases: &[Case]) -> Outcome {
     let objects =
         Objects::Cluster { client: scene.cluster.client.clone(), namespace: scene.namespace.clone() };
-    let cases = worst::all(around(scene.block))?;
     let mut refused = BTreeMap::new();
-    for case in &cases {
+    for case in cases {
         for object in case.objects.iter().take(OF_A_CASE) {
             if let Err(failure) = objects.would_be_taken(object).await {
                 let what = format!("{} {} {}", case.name, object["kind"], object["metadata"]["name"]);

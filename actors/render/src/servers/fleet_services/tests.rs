@@ -71,7 +71,7 @@ impl Stores {
 
     fn snapshots(&self) -> Snapshots {
         let stores = [("services", &self.services), ("endpoints", &self.slices)];
-        Snapshots::new(stores.map(|(name, store)| (Arc::from(name), Arc::new(store.clone()))).into())
+        Snapshots::new(stores.map(|(name, store)| (Arc::<str>::from(name), Arc::new(store.clone()))).into())
     }
 }
 
