@@ -6,7 +6,7 @@ use crate::{
     names::name_of,
     options::{
         PREFIX,
-        auth::{AuthUrl, Place},
+        auth::{AuthPlace, AuthUrl},
         paths::{PATHS, paths},
     },
 };
@@ -42,13 +42,13 @@ pub(crate) fn target(namespace: &str, url: &Value) -> Option<(Arc<ObjectRef>, Ar
         }
         all
     };
-    let target = match Place::of(&host)? {
-        Place::OwnHost => return None,
-        Place::Service { namespace: named, name } => {
+    let target = match AuthPlace::of(&host)? {
+        AuthPlace::OwnHost => return None,
+        AuthPlace::Service { namespace: named, name } => {
             let of_service = named.as_deref().unwrap_or(namespace);
             of(json!({"namespace": of_service, "service": name, "abroad": of_service != namespace}))
         }
-        Place::Host(_) => of(json!({"abroad": true})),
+        AuthPlace::Host(_) => of(json!({"abroad": true})),
     };
     let reference = Arc::new(ObjectRef::new("authentication", namespace, &name));
     Some((reference, target.to_string().into_bytes().into()))
@@ -85,7 +85,7 @@ pub(crate) fn looked_up(groups: &[RouteGroup]) -> Vec<(usize, Arc<str>)> {
 fn service_of(namespace: &str, options: &Map<String, Value>) -> Option<(Arc<str>, Backend)> {
     let [host, port, _]: [String; 3] =
         serde_json::from_value(options.get(OPTION)?.get("target")?.clone()).ok()?;
-    let Place::Service { namespace: named, name } = Place::of(&host)? else { return None };
+    let AuthPlace::Service { namespace: named, name } = AuthPlace::of(&host)? else { return None };
     let port = Port::Number(port.parse().ok()?);
     Some((named.as_deref().unwrap_or(namespace).into(), Backend { service: name.as_str().into(), port }))
 }
@@ -115,7 +115,7 @@ pub fn hosts_named_by(json: &[u8]) -> BTreeSet<String> {
     let urls = annotation(OPTION).into_iter().chain(of_families);
     let urls = urls.chain(of_paths.values().filter_map(|options| options.get(OPTION)));
     let hosts = urls.filter_map(|url| match AuthUrl::of(&without_scheme(url)).ok()?.place {
-        Place::Host(host) => Some(host),
+        AuthPlace::Host(host) => Some(host),
         _ => None,
     });
     hosts.collect()

@@ -108,7 +108,7 @@ pub struct RouteClaim {
     /// Where they go.
     pub backend: Backend,
     /// How firmly they are asked for.
-    pub standing: Standing,
+    pub standing: ClaimPriority,
     /// Whether the object also brings a certificate for this host.
     pub tls: bool,
     /// The number of its group.
@@ -119,7 +119,7 @@ pub struct RouteClaim {
 
 /// How firmly requests are asked for: what is less counts before what is more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Standing {
+pub enum ClaimPriority {
     /// As it is written.
     #[default]
     Asked,
@@ -182,7 +182,7 @@ impl Claims {
 
     /// Marks the routes that another one of the same object takes the place of: the first that is no fallback counts.
     pub fn mark_repeated(&mut self) {
-        let mut counting: HashMap<Match, (Standing, usize)> = HashMap::new();
+        let mut counting: HashMap<Match, (ClaimPriority, usize)> = HashMap::new();
         for (number, route) in self.routes.iter().enumerate() {
             let rank = (route.standing, number);
             let best = counting.entry(route.wanted.clone()).or_insert(rank);

@@ -3,7 +3,7 @@
 //! The namespace that asked first has it: that of the oldest object, of equal ages the first by namespace and name. A
 //! namespace that had it keeps its age there as long as it is remembered ([`super::memory`]).
 
-use crate::claims::Standing;
+use crate::claims::ClaimPriority;
 use haptic_model::{HostHold, ObjectRef};
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(super) struct Claimant {
     pub age: Age,
     pub object: Arc<ObjectRef>,
     /// How firmly.
-    pub standing: Standing,
+    pub standing: ClaimPriority,
     /// Whether it names a CA for clients.
     pub verifies: bool,
 }
@@ -70,7 +70,7 @@ impl Seniority {
 impl Claimant {
     /// Whether it asks for the thing, and has not only what nobody else asks for.
     pub fn asks(&self) -> bool {
-        matches!(self.standing, Standing::Asked | Standing::Fallback)
+        matches!(self.standing, ClaimPriority::Asked | ClaimPriority::Fallback)
     }
 
     fn rank(&self) -> (&Age, &ObjectRef) {

@@ -5,11 +5,11 @@
 //! for its requests go there. Nobody else's certificate is served and nobody else's CA asked for.
 
 use super::{
-    apart::Apart,
     claims::Claims,
     contest::{Age, Claimants, Contest, Holder},
     matching::{ANY_HOST, wildcard_over},
     owners::Owners,
+    separate_hosts::SeparateHosts,
 };
 use haptic_model::ObjectRef;
 use std::{
@@ -24,7 +24,7 @@ pub(super) struct Hosts {
     /// The hosts right below each wildcard, whether anybody asks for that or not.
     below: HashMap<Arc<str>, BTreeSet<Arc<str>>>,
     /// The hosts that each wildcard's certificates are not for.
-    apart: HashMap<Arc<str>, Apart>,
+    apart: HashMap<Arc<str>, SeparateHosts>,
 }
 
 /// One host, or wildcard.
@@ -200,7 +200,7 @@ impl Hosts {
 
     /// The hosts that a wildcard's line leaves out.
     pub fn apart_from(&self, wildcard: &str) -> Option<&BTreeSet<Arc<str>>> {
-        self.apart.get(wildcard).map(Apart::chosen).filter(|chosen| !chosen.is_empty())
+        self.apart.get(wildcard).map(SeparateHosts::chosen).filter(|chosen| !chosen.is_empty())
     }
 
     /// Whether no other certificates than its own are served for a host, so that no other CA verifies its clients.

@@ -3,7 +3,7 @@
 
 use super::{
     asked::Demands,
-    claims::{Backend, Claims, RouteClaim, Standing},
+    claims::{Backend, ClaimPriority, Claims, RouteClaim},
     contest::{Claimant, Claimants, Contest, Holder},
     findings::{
         certificates::{NamedCertificates, SecretsAtTime},
@@ -379,7 +379,7 @@ impl RouteIndex {
         }
         for host in claims.certificates.keys() {
             let brought = &mut self.hosts.entry(host).certificates;
-            brought.enter(claimant(Standing::Asked));
+            brought.enter(claimant(ClaimPriority::Asked));
             touched.spread(host, object, brought);
             touched.hosts.insert(host.clone());
         }
@@ -613,12 +613,12 @@ pub(super) fn hosts_of(claims: &Claims) -> BTreeSet<&Arc<str>> {
 }
 
 /// Of what is only another name of a host its TLS is not kept from who asks for it, either.
-fn standing_at(claims: &Claims, host: &Arc<str>) -> Standing {
+fn standing_at(claims: &Claims, host: &Arc<str>) -> ClaimPriority {
     let mut there =
         claims.routes.iter().filter(|route| route.wanted.host == *host).map(|route| route.standing);
-    let is_spare = there.clone().any(|standing| standing == Standing::Spare)
-        && there.all(|standing| matches!(standing, Standing::Spare | Standing::Rest));
-    if is_spare { Standing::Spare } else { Standing::Asked }
+    let is_spare = there.clone().any(|standing| standing == ClaimPriority::Spare)
+        && there.all(|standing| matches!(standing, ClaimPriority::Spare | ClaimPriority::Rest));
+    if is_spare { ClaimPriority::Spare } else { ClaimPriority::Asked }
 }
 
 fn is_exact(host: &str) -> bool {

@@ -11,7 +11,7 @@ pub use of_hosts::host_options;
 use super::{
     app_root, auth,
     choices::Choices,
-    claims::{Backend, Claims, Fields, RouteClaim, RouteGroup, Standing, ToHttps},
+    claims::{Backend, ClaimPriority, Claims, Fields, RouteClaim, RouteGroup, ToHttps},
     class::Classes,
     contest::Age,
     families::{About, Family, FamilySettings, ForeignOptions, Neighbours, PathRules},
@@ -413,7 +413,7 @@ impl Reading<'_> {
             let group = self.grouping.of_rest((family == Family::IngressNginx).then_some(own));
             let mut of_host = self.claims.routes.iter().filter(|route| route.wanted.host == host);
             let tls = self.has_tls(&host) || of_host.any(|route| route.tls);
-            let standing = Standing::Rest;
+            let standing = ClaimPriority::Rest;
             let backend = backend.clone();
             let route = RouteClaim { wanted, cost: None, backend, standing, tls, group, repeated: false };
             self.claims.routes.push(route);
@@ -537,7 +537,7 @@ impl Reading<'_> {
         own: Option<OwnOptions>,
     ) {
         wanted.conditions = self.grouping.annotations().conditions(path.unwrap_or_default()).map(Arc::new);
-        let standing = if path.is_none() { Standing::Fallback } else { Standing::Asked };
+        let standing = if path.is_none() { ClaimPriority::Fallback } else { ClaimPriority::Asked };
         let tls = self.has_tls(&wanted.host);
         let rewrite = pattern.and_then(|pattern| pattern.rewrite.clone());
         let protocol = (self.protocol)(&backend);
@@ -577,7 +577,7 @@ impl Reading<'_> {
     fn redirect(&mut self, other: &Arc<str>, host: &str) {
         let Some(backend) = self.claims.routes.first().map(|route| route.backend.clone()) else { return };
         let (tls, group) = (self.tls.cover(other), self.grouping.redirecting_to(host));
-        let (wanted, standing) = (Match::prefix(other, ""), Standing::Spare);
+        let (wanted, standing) = (Match::prefix(other, ""), ClaimPriority::Spare);
         let route = RouteClaim { wanted, cost: None, backend, standing, tls, group, repeated: false };
         self.claims.routes.push(route);
     }

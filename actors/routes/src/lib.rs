@@ -8,7 +8,6 @@
 //!
 //! A function of stores and configuration; no I/O. Time comes from outside.
 
-mod apart;
 mod app_root;
 mod asked;
 pub mod auth;
@@ -40,6 +39,7 @@ pub mod referenced;
 pub mod regex_cost;
 pub mod reload_pace;
 mod sentences;
+mod separate_hosts;
 pub mod services;
 mod settings_shape;
 pub mod stores;

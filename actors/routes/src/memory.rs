@@ -44,7 +44,7 @@ pub struct Clock {
 /// Everything that is remembered.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Memory {
-    kept: HashMap<Thing, Kept>,
+    kept: HashMap<Thing, RememberedHolder>,
     /// Those that are gone, by namespace, in the order in which they went. One that came back is still there.
     gone: BTreeMap<Arc<str>, VecDeque<(Instant, Thing)>>,
     waiting: usize,
@@ -54,7 +54,7 @@ pub(super) struct Memory {
 }
 
 #[derive(Clone, Debug)]
-struct Kept {
+struct RememberedHolder {
     seniority: Seniority,
     /// Since when its namespace has no object there.
     gone: Option<Instant>,
@@ -86,10 +86,12 @@ impl Memory {
         let seniority = || Seniority { namespace: namespace.clone(), age: age.clone() };
         match contest.claimants.of(namespace).find(|claimant| claimant.asks()) {
             Some(own) if own.age <= *age => drop(self.kept.remove(thing)),
-            Some(_) => drop(self.kept.insert(thing.clone(), Kept { seniority: seniority(), gone: None })),
+            Some(_) => {
+                drop(self.kept.insert(thing.clone(), RememberedHolder { seniority: seniority(), gone: None }))
+            }
             // Without an object it is gone already, and may just have been forgotten.
             None if object.is_some() => {
-                self.kept.insert(thing.clone(), Kept { seniority: seniority(), gone: Some(now) });
+                self.kept.insert(thing.clone(), RememberedHolder { seniority: seniority(), gone: Some(now) });
                 self.gone.entry(namespace.clone()).or_default().push_back((now, thing.clone()));
                 self.waiting += 1;
             }
@@ -137,7 +139,7 @@ impl Memory {
             }
             let (gone, age) = (gone.unwrap_or(now), age.clone().map_or(Age::Unknown, Age::Since));
             let seniority = Seniority { namespace: namespace.clone(), age };
-            self.kept.insert(thing.clone(), Kept { seniority, gone: Some(gone) });
+            self.kept.insert(thing.clone(), RememberedHolder { seniority, gone: Some(gone) });
             self.gone.entry(namespace.clone()).or_default().push_back((gone, thing.clone()));
             self.waiting += 1;
             read.push(thing);

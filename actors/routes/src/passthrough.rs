@@ -4,7 +4,7 @@
 //! through, and nobody else.
 
 use super::{
-    claims::{Backend, Claims, RouteClaim, RouteGroup, Standing},
+    claims::{Backend, ClaimPriority, Claims, RouteClaim, RouteGroup},
     index::RouteIndex,
     matching::{ANY_HOST, Match, MatchShape},
     options::{self, Settings, difference::GroupOptions},
@@ -60,8 +60,10 @@ impl Claims {
             return self.findings.push(without_effect(&sentence));
         }
         let mut passed = PassedHosts::new();
-        for route in
-            self.routes.iter_mut().filter(|route| route.standing == Standing::Asked && is_root(&route.wanted))
+        for route in self
+            .routes
+            .iter_mut()
+            .filter(|route| route.standing == ClaimPriority::Asked && is_root(&route.wanted))
         {
             let (host, backend) = (route.wanted.host.clone(), route.backend.clone());
             if *host == *ANY_HOST {

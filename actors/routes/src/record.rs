@@ -2,7 +2,7 @@
 
 use super::{
     auth,
-    claims::{Backend, Claims, Port, RouteClaim, RouteGroup, Standing, ToHttps},
+    claims::{Backend, ClaimPriority, Claims, Port, RouteClaim, RouteGroup, ToHttps},
     contest::Age,
     findings::named_objects::NamedKind,
     hosts::{ClientCa, Tls},
@@ -66,7 +66,7 @@ pub(super) fn of(got: &Got<'_>) -> (Arc<[u8]>, Vec<Finding>) {
             Some(why) => found.extend(why),
             None => {
                 let Some(group) = got.claims.groups.get(claim.group) else { continue };
-                let is_nowhere = claim.standing == Standing::Rest && !group.asks_for_passwords;
+                let is_nowhere = claim.standing == ClaimPriority::Rest && !group.asks_for_passwords;
                 let backend = match is_nowhere {
                     true => json!({"name": NOWHERE}),
                     false => backend(got.object, group, &claim.backend),
@@ -118,7 +118,7 @@ impl Got<'_> {
     /// Why it has not what it asks for; nothing is said of what was only asked for where nobody else does.
     fn refusal(&self, claim: &RouteClaim) -> Option<Option<Finding>> {
         // What nobody asks for is somebody's, and it makes no difference whose.
-        if claim.standing == Standing::Rest {
+        if claim.standing == ClaimPriority::Rest {
             let winner = self.index.holder(&claim.wanted).and_then(|holder| holder.object.as_ref());
             let has_it = !claim.repeated && winner.is_some_and(|winner| *winner.object == *self.object);
             return (!has_it).then_some(None);
@@ -126,7 +126,7 @@ impl Got<'_> {
         if claim.repeated {
             let sentence = || format!("{} is named twice, the first one counts", claim.wanted);
             return Some(
-                (claim.standing == Standing::Asked)
+                (claim.standing == ClaimPriority::Asked)
                     .then(|| at(FindingKind::RouteRepeated, &claim.wanted, sentence())),
             );
         }
@@ -134,7 +134,7 @@ impl Got<'_> {
         if let Some(others) = self.host_of_others(claim) {
             return Some(Some(others));
         }
-        let is_default = claim.standing != Standing::Asked;
+        let is_default = claim.standing != ClaimPriority::Asked;
         let what = if is_default { "the default of " } else { "" };
         let Some(winner) = &holder.object else {
             let sentence = format!("{what}{} {}", claim.wanted, kept_for(&holder.namespace));
@@ -145,7 +145,7 @@ impl Got<'_> {
         }
         // A default backend steps back without a word: that is what it is for.
         if is_default
-            && winner.standing == Standing::Asked
+            && winner.standing == ClaimPriority::Asked
             && winner.object.namespace == self.object.namespace
         {
             return Some(None);
@@ -160,7 +160,7 @@ impl Got<'_> {
         let Match { host, .. } = &claim.wanted;
         let namespace =
             self.index.namespace_of(host).filter(|namespace| **namespace != *self.object.namespace)?;
-        (claim.wanted.is_listed() || claim.standing == Standing::Spare).then(|| {
+        (claim.wanted.is_listed() || claim.standing == ClaimPriority::Spare).then(|| {
             let wanted = &claim.wanted;
             let sentence = format!(
                 "{wanted} is not served: {} is held by namespace {namespace}, and only its own may be there",
@@ -448,7 +448,7 @@ fn route(claim: &RouteClaim, group: &RouteGroup, backend: Value, passing: Option
         "host": claim.wanted.host, "path": path, "length": claim.wanted.path.len(),
         "exact": claim.wanted.shape == MatchShape::Exact, "kind": kind_of(&claim.wanted),
         "key": claim.wanted.key(), "tls": claim.tls, "https": https,
-        "group": group.id, "backend": backend, "nowhere": claim.standing == Standing::Rest,
+        "group": group.id, "backend": backend, "nowhere": claim.standing == ClaimPriority::Rest,
     })
 }
 

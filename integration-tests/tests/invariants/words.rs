@@ -156,14 +156,14 @@ fn is_of_tests(path: &str) -> bool {
 
 const TYPE_KEYWORDS: [&str; 4] = ["struct", "enum", "trait", "type"];
 
-/// Definitions of types, modules and functions with a refused name. The route model of `routes` is not read yet.
+/// Definitions of types, modules and functions with a refused name.
 fn with_refused_names(sources: &[Source]) -> Vec<String> {
     let mut found = Vec::new();
     let mut look = |path: &str, name: &str, list: &[(&str, &str)]| {
         let refused = list.iter().find(|(refused, _)| *refused == name);
         found.extend(refused.map(|(name, field)| format!("{path} defines {name}: say {field}")));
     };
-    let checked = sources.iter().filter(|(path, _)| !is_of_tests(path) && !path.starts_with("actors/routes"));
+    let checked = sources.iter().filter(|(path, _)| !is_of_tests(path));
     for (path, text) in checked {
         let file =
             path.trim_end_matches("/mod.rs").trim_end_matches(".rs").rsplit('/').next().unwrap_or(path);

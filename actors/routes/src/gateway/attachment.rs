@@ -2,13 +2,13 @@
 
 use super::{
     conditions::{met, unmet},
-    ground::{GatewayInputs, level_of},
     hostname,
-    kept::ParsedObjects,
+    inputs::{GatewayInputs, level_of},
     levels::LevelEntry,
     listeners::{GatewayListener, Protocol, name_of},
     matches,
     objects::{GROUP, GatewayResource, ParentRef, RouteSpec, ServiceFacts},
+    parsed::ParsedObjects,
     policies::{BackendClient, BackendPolicies},
     references::BackendKey,
     rules::{ResolvedRule, RuleReader, RuleSettings},

@@ -2,7 +2,7 @@
 //!
 //! ConfigMaps are kept by reference only: of a cluster's many only those are fetched that are named.
 
-use super::kept::stores_of;
+use super::parsed::stores_of;
 use haptic_model::{ActiveConfig, Object, Snapshot, Snapshots, gateway::NamespacedName};
 use serde_json::Value;
 use std::{

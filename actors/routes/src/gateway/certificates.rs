@@ -1,6 +1,6 @@
 //! Whether Secrets hold certificates that a listener can have, and for which hosts these are.
 
-use super::kept::stores_of;
+use super::parsed::stores_of;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use haptic_model::{ActiveConfig, Object, Snapshot, Snapshots, gateway::NamespacedName, host_name::is_host};
 use serde_json::Value;

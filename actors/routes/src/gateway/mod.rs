@@ -1,7 +1,7 @@
 //! The Gateway API, resolved: which listeners there are, which requests each route gets there, what is done with them, and the verdict about
 //! each object.
 //!
-//! What routes stand on ([`ground`]) is decided first. A route is resolved ([`attachment`]) when it, the ground or a Service that it names
+//! What routes stand on ([`inputs`]) is decided first. A route is resolved ([`attachment`]) when it, the ground or a Service that it names
 //! is different, and compared with others only where it asks for requests ([`levels`]). Stores beside those of objects have the result,
 //! as templates read it ([`sets`]).
 
@@ -12,13 +12,13 @@ mod client_certificates;
 mod conditions;
 mod features;
 mod findings;
-mod ground;
 mod hostname;
-mod kept;
+mod inputs;
 mod levels;
 mod listeners;
 mod matches;
 mod objects;
+mod parsed;
 mod policies;
 mod ports;
 mod references;
@@ -39,17 +39,17 @@ use attachment::ResolvedRoute;
 use authorities::AuthorityConfigMaps;
 use certificates::GatewayCertificates;
 use findings::GatewayFindings;
-use ground::{GatewayInputs, Sources};
 use haptic_model::{
     ActiveConfig, Findings, Snapshots,
     gateway::{GATEWAY_NAME, GatewayVerdicts, NamespacedName, RouteKind},
 };
-use kept::{ParsedObjects, store_of};
+use inputs::{GatewayInputs, Sources};
 use levels::{HostnameLevels, LevelShare, RouteId};
 use objects::{
     ClassSpec, GROUP, GatewayResource, GatewaySpec, GrantSpec, LabelsOfNamespaces, ListenerSetSpec,
     PolicySpec, RouteSpec, ServiceFacts,
 };
+use parsed::{ParsedObjects, store_of};
 use ports::GivenPorts;
 use sets::Sets;
 use settings::GatewaySettings;
@@ -264,13 +264,13 @@ impl GatewayModel {
             told.insert(id);
         }
         for id in told {
-            self.tell(&id);
+            self.write_findings_of(&id);
         }
         self.write_attached(false);
     }
 
     /// Writes what is found at a route.
-    fn tell(&mut self, id: &RouteId) {
+    fn write_findings_of(&mut self, id: &RouteId) {
         let object = self.routes.get(&id.0).and_then(|routes| routes.reference(&id.1));
         let verdict = self.resolved.get(id).and_then(|route| route.verdict.as_deref());
         let mut found = verdict.map(findings::of_route).unwrap_or_default();

@@ -5,8 +5,8 @@
 
 use super::{
     conditions::{met, unmet},
-    kept::ParsedObjects,
     objects::{GROUP, GatewayResource, ObjectReference, PolicySpec, RouteSeniority},
+    parsed::ParsedObjects,
     references::is_core,
 };
 use haptic_model::{

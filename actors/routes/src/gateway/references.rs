@@ -1,8 +1,8 @@
 //! References to other objects: whether they may be followed, and what is there.
 
 use super::{
-    kept::ParsedObjects,
     objects::{GROUP, GatewayResource, GrantSpec, ObjectReference, ServiceFacts},
+    parsed::ParsedObjects,
     policies::{BackendClient, BackendPolicies, BackendTls},
     retries::RetryProfile,
 };
@@ -89,7 +89,7 @@ pub(super) enum ServerLanguage {
 }
 
 /// The Service that a route's reference leads to.
-pub(super) struct Wanted<'w> {
+pub(super) struct WantedBackend<'w> {
     /// The route's kind and namespace.
     pub kind: &'static str,
     pub namespace: &'w Arc<str>,
@@ -101,7 +101,7 @@ pub(super) struct Wanted<'w> {
     pub policies: &'w BackendPolicies,
 }
 
-impl Wanted<'_> {
+impl WantedBackend<'_> {
     pub fn name(&self) -> NamespacedName {
         let namespace = self.target.namespace.as_ref().unwrap_or(self.namespace);
         (namespace.clone(), self.target.name.clone())

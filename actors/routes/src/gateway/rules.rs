@@ -1,14 +1,14 @@
 //! What a rule of a route does with its requests, as settings that HAProxy finds by the rule's name.
 
 use super::{
-    kept::ParsedObjects,
     matches::{self, WantedRequests},
     objects::{
         Cors, ExternalAuth, Filter, HeaderModifier, ObjectReference, PathModifier, Redirect, RouteRule,
         ServiceFacts, UrlRewrite,
     },
+    parsed::ParsedObjects,
     policies::{BackendClient, BackendPolicies},
-    references::{BackendKey, BadReference, Grants, ServerLanguage, Wanted},
+    references::{BackendKey, BadReference, Grants, ServerLanguage, WantedBackend},
     retries::RetryProfile,
     values::{LONGEST, header, header_names, milliseconds, url_path},
 };
@@ -265,7 +265,7 @@ impl RuleReader<'_> {
         port: Option<u16>,
         retry: Option<&Arc<RetryProfile>>,
     ) -> Option<BackendKey> {
-        let wanted = Wanted {
+        let wanted = WantedBackend {
             kind: self.kind_name,
             namespace: self.namespace,
             target,

@@ -5,7 +5,7 @@
 
 use super::{
     client_certificates::ClientValidation,
-    ground::GatewayInputs,
+    inputs::GatewayInputs,
     levels::{LevelShare, RouteId},
     listeners::{GatewayListener, Protocol},
     ports::PortTransport,

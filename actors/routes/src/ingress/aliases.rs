@@ -4,7 +4,7 @@ use super::{
     Reading,
     manifest::{Rule, named_hosts},
 };
-use crate::{claims::Standing, matching::host_of};
+use crate::{claims::ClaimPriority, matching::host_of};
 use std::{collections::HashSet, sync::Arc};
 
 impl Reading<'_> {
@@ -20,7 +20,7 @@ impl Reading<'_> {
                 let before = self.claims.routes.len();
                 self.rule(&alias, rule);
                 for route in self.claims.routes.iter_mut().skip(before) {
-                    route.standing = Standing::Spare;
+                    route.standing = ClaimPriority::Spare;
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use super::Reading;
 use crate::{
-    claims::{RouteClaim, Standing},
+    claims::{ClaimPriority, RouteClaim},
     families::PathAnswer,
     matching::Match,
     options::groups::{OwnOptions, RouteSays},
@@ -14,7 +14,7 @@ impl Reading<'_> {
     /// first.
     pub(super) fn answers(&mut self) {
         let answers = self.grouping.annotations().foreign().answers.clone();
-        let mut hosts: BTreeMap<Arc<str>, Standing> = BTreeMap::new();
+        let mut hosts: BTreeMap<Arc<str>, ClaimPriority> = BTreeMap::new();
         for route in self.claims.routes.iter().filter(|_| !answers.is_empty()) {
             let standing = hosts.entry(route.wanted.host.clone()).or_insert(route.standing);
             *standing = route.standing.min(*standing);
@@ -27,7 +27,7 @@ impl Reading<'_> {
         }
     }
 
-    fn answer(&mut self, host: &Arc<str>, standing: Standing, answer: &PathAnswer) {
+    fn answer(&mut self, host: &Arc<str>, standing: ClaimPriority, answer: &PathAnswer) {
         let Some(path) = self.compared(&answer.path, false) else { return };
         let of_host: Vec<&RouteClaim> =
             self.claims.routes.iter().filter(|route| route.wanted.host == *host).collect();

@@ -36,7 +36,7 @@ pub struct AuthUrl {
     /// Whether it is asked over TLS.
     pub tls: bool,
     /// Where it is.
-    pub place: Place,
+    pub place: AuthPlace,
     /// Its port.
     pub port: u16,
     /// Path and query.
@@ -47,7 +47,7 @@ pub struct AuthUrl {
 
 /// Where somebody is who can be asked.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum AuthPlace {
     /// Behind the route that the path has on the host of the request.
     OwnHost,
     /// A Service.
@@ -88,17 +88,17 @@ impl AuthUrl {
             None => (authority, None),
         };
         let port = port.unwrap_or(if tls { 443 } else { 80 });
-        Some(Self { tls, place: Place::of(host)?, port, uri, authority: authority.to_owned() })
+        Some(Self { tls, place: AuthPlace::of(host)?, port, uri, authority: authority.to_owned() })
     }
 
     /// What tells those who are asked apart: host, port and scheme.
     #[must_use]
     pub fn target(&self) -> [String; 3] {
         let host = match &self.place {
-            Place::OwnHost => String::new(),
-            Place::Service { namespace: None, name } => name.clone(),
-            Place::Service { namespace: Some(namespace), name } => format!("{name}.{namespace}.svc"),
-            Place::Host(host) => host.clone(),
+            AuthPlace::OwnHost => String::new(),
+            AuthPlace::Service { namespace: None, name } => name.clone(),
+            AuthPlace::Service { namespace: Some(namespace), name } => format!("{name}.{namespace}.svc"),
+            AuthPlace::Host(host) => host.clone(),
         };
         let scheme = if self.tls { "https" } else { "http" };
         [host, self.port.to_string(), scheme.to_owned()]
@@ -108,16 +108,16 @@ impl AuthUrl {
     #[must_use]
     pub fn to_json(&self) -> Json {
         let place = match &self.place {
-            Place::OwnHost => "own",
-            Place::Service { .. } => "service",
-            Place::Host(_) => "host",
+            AuthPlace::OwnHost => "own",
+            AuthPlace::Service { .. } => "service",
+            AuthPlace::Host(_) => "host",
         };
-        let authority = if self.place == Place::OwnHost { "" } else { &*self.authority };
+        let authority = if self.place == AuthPlace::OwnHost { "" } else { &*self.authority };
         json!({"place": place, "target": self.target(), "authority": authority, "uri": self.uri})
     }
 }
 
-impl Place {
+impl AuthPlace {
     /// Of the host of a URL.
     #[must_use]
     pub fn of(host: &str) -> Option<Self> {

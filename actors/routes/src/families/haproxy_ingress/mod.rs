@@ -4,7 +4,7 @@
 //! wrong; here they are closed.
 
 mod access;
-mod asking;
+mod external_auth;
 mod headers;
 mod paths;
 mod scripts;
@@ -28,8 +28,8 @@ pub(super) const GROUPS: &[fn(&Said<'_>, &mut Translation<'_>)] = &[
     access::passwords,
     access::certificates,
     access::rates,
-    asking::external,
-    asking::oauth,
+    external_auth::external,
+    external_auth::oauth,
     scripts::cors,
     scripts::hsts,
     servers::balance,

@@ -16,14 +16,14 @@ const MOST: usize = 400;
 
 /// The hosts to be left out of one wildcard's line.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Apart {
+pub(super) struct SeparateHosts {
     /// Each with the namespace that it belongs to.
     all: BTreeMap<Arc<str>, Arc<str>>,
     /// Those for which there is room.
     chosen: BTreeSet<Arc<str>>,
 }
 
-impl Apart {
+impl SeparateHosts {
     /// Notes whether a host must be left out, and for whom. Whether that is news.
     pub fn note(&mut self, host: &Arc<str>, namespace: Option<Arc<str>>) -> bool {
         match namespace {
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn a_namespace_with_many_hosts_leaves_room_for_the_others() {
-        let mut apart = Apart::default();
+        let mut apart = SeparateHosts::default();
         for number in 0..10_000 {
             assert!(apart.note(&format!("a{number}.example").into(), Some("many".into())));
         }

@@ -6,12 +6,12 @@ use super::{
     conditions::{met, unmet},
     features,
     hostname::ANY,
-    kept::ParsedObjects,
     listeners::{Allowed, Conflicts, GatewayListener, ListenerContext, Owner, Protocol, note_overlaps},
     objects::{
         ClassSpec, GROUP, GatewayResource, GatewaySpec, GatewayTls, GrantSpec, LabelsOfNamespaces,
         ListenerSetSpec, PolicySpec, ServiceFacts,
     },
+    parsed::ParsedObjects,
     policies::{BackendClient, BackendPolicies},
     ports::{self, AskedPort, GivenPorts, PortTransport},
     references::Grants,
