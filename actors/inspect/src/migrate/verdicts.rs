@@ -205,7 +205,7 @@ fn note(
     }
 }
 
-fn options_of(key: &FamilyKey) -> Vec<&'static str> {
+pub(super) fn options_of(key: &FamilyKey) -> Vec<&'static str> {
     match key.to {
         KeyTarget::Option(option) => vec![option],
         KeyTarget::Group(options) => options.to_vec(),
