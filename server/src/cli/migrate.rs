@@ -47,6 +47,12 @@ pub struct MigrateCheckArgs {
     /// Where they are
     #[command(flatten)]
     pub objects: MigratedObjectsArgs,
+    /// The ConfigMap in which the controller has ports of TCP, among the manifests or in the cluster
+    #[arg(long, value_name = "NAMESPACE/NAME")]
+    pub tcp_services: Option<ConfigMapName>,
+    /// The same of UDP
+    #[arg(long, value_name = "NAMESPACE/NAME")]
+    pub udp_services: Option<ConfigMapName>,
     /// How it is printed
     #[arg(long, value_enum, default_value_t)]
     pub output: MigrateOutput,

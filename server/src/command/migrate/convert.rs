@@ -140,11 +140,11 @@ fn configuration(
         context: None,
         kubeconfig: None,
     };
+    let config = migrate::configuration(family, args.config_map.as_ref()).map_err(CommandFailure::Because)?;
     let Some(named) = &args.config_map else {
-        let config = migrate::configuration(family, None).map_err(CommandFailure::Because)?;
         return Ok((config, serde_json::Map::default()));
     };
-    let read = process::runtime()?.block_on(super::read(family, &objects))?;
+    let read = process::runtime()?.block_on(super::read(config, &objects))?;
     let MigratedObjects { config, snapshots, .. } = read.ok_or_else(|| "there is no file".to_owned())?;
     let data = migrate::config_map_data(&snapshots, named)?;
     Ok((config, data))
