@@ -19,6 +19,7 @@ use serde_json::{Map, Value, json};
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 mod moved;
+mod setups;
 
 /// The class of Ingresses where theirs are taken over by their controller.
 const CLASS: &str = "theirs";
