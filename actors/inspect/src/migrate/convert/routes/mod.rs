@@ -409,7 +409,7 @@ impl RouteConverter {
             ingress.paths().into_iter().filter_map(|(_, service)| service).collect();
         let of = |name: String| {
             let service = self.known.services.get(&(namespace.to_owned(), name.clone()))?;
-            Some((Arc::from(name), &service.annotations))
+            Some((Arc::<str>::from(name), &service.annotations))
         };
         names.into_iter().filter_map(of).collect()
     }
@@ -560,7 +560,7 @@ fn ports_of(service: &Value) -> BTreeMap<String, u16> {
     let ports = service.pointer("/spec/ports").and_then(Value::as_array).into_iter().flatten();
     let one = |port: &Value| {
         let text = |field: &str| port.get(field).and_then(Value::as_str);
-        Some((text("name")?.to_owned(), text("port")?.parse().ok()?))
+        Some((text("name")?.to_owned(), text("port")?.parse::<u16>().ok()?))
     };
     ports.filter_map(one).collect()
 }
