@@ -40,6 +40,9 @@ const OVER_TLS: u16 = 443;
 /// The status of redirects to HTTPS where the library `ssl` says none.
 const HTTPS_CODE: u64 = 308;
 
+/// What asks for certificates, at an Ingress or a Gateway.
+const CERT_MANAGER: &str = "cert-manager.io/";
+
 /// What `kubectl apply` notes of the Ingress.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
@@ -342,6 +345,9 @@ impl RouteConverter {
         let plain = Annotations::read(&nothing, &self.plain).with(plain).of(None, None, &self.plain);
         let mut left = Leftovers::new(self.family, &annotations);
         leave(&foreign, &mut left);
+        if let Some(annotation) = annotations.keys().find(|key| key.starts_with(CERT_MANAGER)) {
+            left.say(format!("{annotation}: cert-manager reads its annotations at the Gateway"));
+        }
         let mut maker = RuleMaker {
             namespace: &namespace,
             settings: &self.settings,

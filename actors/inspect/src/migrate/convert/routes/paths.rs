@@ -22,7 +22,16 @@ pub(super) fn path_match(wanted: &Match) -> Value {
 /// An expression for the beginning of paths as one for whole paths.
 fn whole(text: &str) -> String {
     let (flag, rest) = text.strip_prefix("(?i)").map_or(("", text), |rest| ("(?i)", rest));
-    format!("{flag}{}.*", rest.strip_prefix('^').unwrap_or(rest))
+    let inner = rest.strip_prefix("^(?:").and_then(|inner| inner.strip_suffix(')')).unwrap_or(rest);
+    if inner.contains('|') {
+        return format!("{flag}(?:{inner}).*");
+    }
+    let without = |end: &str| inner.strip_suffix(end).filter(|start| !start.ends_with('\\'));
+    match without("$") {
+        Some(start) => format!("{flag}{start}"),
+        None if without(".*").is_some() || inner.ends_with("(.*)") => format!("{flag}{inner}"),
+        None => format!("{flag}{inner}.*"),
+    }
 }
 
 /// What takes the place of a path that an Ingress rewrites, as `urlRewrite.path`.
@@ -73,8 +82,16 @@ mod tests {
         assert_eq!(of(Match::prefix("", "/")), "PathPrefix /");
         assert_eq!(of(Match::beginning("", "/a.b", false)), "RegularExpression /a\\.b.*");
         assert_eq!(of(Match::beginning("", "/A", true)), "RegularExpression (?i)/a.*");
-        let regex = Match { shape: MatchShape::Regex("(?i)^(?:/v[0-9]+)".into()), ..Match::prefix("", "/") };
-        assert_eq!(of(regex), "RegularExpression (?i)(?:/v[0-9]+).*");
+        for (text, value) in [
+            ("(?i)^(?:/v[0-9]+)", "(?i)/v[0-9]+.*"),
+            ("^(?:/a|/b)", "(?:/a|/b).*"),
+            ("^(?:/v[0-9]$)", "/v[0-9]"),
+            ("^(?:/v[0-9]/(.*))", "/v[0-9]/(.*)"),
+            ("^(?:/v[0-9]\\.*)", "/v[0-9]\\.*.*"),
+        ] {
+            let regex = Match { shape: MatchShape::Regex(text.into()), ..Match::prefix("", "/") };
+            assert_eq!(of(regex), format!("RegularExpression {value}"));
+        }
     }
 
     #[test]

@@ -148,6 +148,13 @@ fn ports_by_name_are_those_of_services_among_the_manifests() {
 }
 
 #[test]
+fn who_makes_certificates_is_told_at_the_gateway() {
+    let text = ingress("a", &[], "a.example", "/").replace("team: shop", "cert-manager.io/issuer: ca");
+    let (file, _) = done(Family::HaproxyOrg, &text);
+    assert!(file.text.contains("# not carried: cert-manager.io/issuer: cert-manager reads"), "{}", file.text);
+}
+
+#[test]
 fn what_cannot_be_edited_is_refused() {
     let item = "kind: List\nitems:\n- kind: Ingress\n  metadata:\n    name: a\n";
     let (file, _) = done(Family::HaproxyOrg, item);
@@ -165,5 +172,5 @@ fn longer_expressions_come_first() {
     let (file, routes) = done(Family::IngressNginx, &both);
     let rules = routes[0]["spec"]["rules"].as_array().unwrap();
     let values: Vec<&Value> = rules.iter().map(|rule| &rule["matches"][0]["path"]["value"]).collect();
-    assert_eq!(values, ["(?i)(?:/a/[0-9]+).*", "(?i)(?:/a).*"], "{}", file.text);
+    assert_eq!(values, ["(?i)/a/[0-9]+.*", "(?i)/a.*"], "{}", file.text);
 }
