@@ -432,10 +432,7 @@ impl RouteConverter {
                 false => (None, None),
             };
             for (end, port, rules) in std::iter::once(("", first, &rules.all)).chain(in_clear) {
-                let chunks = hostnames
-                    .chunks(MOST)
-                    .flat_map(|hosts| rules.chunks(MOST).map(move |part| (hosts, part)));
-                for (hostnames, rules) in chunks {
+                for (hostnames, rules) in parts(hostnames, rules) {
                     let number = names.entry(end).or_default();
                     *number += 1;
                     let more = if *number > 1 { format!("-{number}") } else { String::new() };
@@ -472,6 +469,15 @@ impl RouteConverter {
         let secrets = ingress.spec.tls.iter().filter(|tls| !tls.secret_name.is_empty());
         secrets.map(|tls| note(&tls.secret_name, &tls.hosts)).collect()
     }
+}
+
+/// Hosts and rules, no more of each than a route has.
+fn parts<'p>(hostnames: &'p [String], rules: &'p [Value]) -> Vec<(&'p [String], &'p [Value])> {
+    let mut all = Vec::new();
+    for hostnames in hostnames.chunks(MOST) {
+        all.extend(rules.chunks(MOST).map(|rules| (hostnames, rules)));
+    }
+    all
 }
 
 fn about<'a>(namespace: &'a str, name: &'a str, ingress: &MovedIngress) -> About<'a> {
