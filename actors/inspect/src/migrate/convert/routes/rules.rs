@@ -49,7 +49,8 @@ impl RuleMaker<'_> {
             let to_https = self.path(host, path, &mut rules.all);
             let new = rules.all.get(before..).unwrap_or_default().to_vec();
             // The last rule of a path is that for all of its requests.
-            match to_https.zip(new.last().and_then(|rule| rule.get("matches"))) {
+            let matches = new.last().and_then(|rule| rule.get("matches").cloned());
+            match to_https.zip(matches) {
                 Some((filter, matches)) => {
                     rules.is_redirected = true;
                     rules.in_clear.push(json!({"matches": matches, "filters": [filter]}));
