@@ -11,7 +11,7 @@ pub use common::{ClusterArgs, ConfigurationArgs, HaproxyArgs, StateArgs};
 pub use formats::{EngineName, FunctionsOutput, SummaryOrJson, ValidateOutput, YamlOrJson};
 pub use migrate::{
     MigrateArgs, MigrateCheckArgs, MigrateCommand, MigrateCompareArgs, MigrateConvertArgs, MigrateOutput,
-    MigratedObjectsArgs, SideUrl,
+    MigrateTo, MigratedObjectsArgs, SideUrl,
 };
 pub use printed::{
     CompletionArgs, ConfigArgs, ConfigCommand, CrdArgs, FunctionsArgs, InitArgs, LibraryArgs, LibraryCommand,

@@ -68,6 +68,10 @@ const RUN_ELSEWHERE: &[(&str, &str)] = &[
     ("haptic migrate convert --from haproxy-org -f ingress.yaml", "the server's tests `migrate_convert`"),
     ("haptic migrate convert --from haproxy-ingress -f ingress.yaml", "the server's tests `migrate_convert`"),
     ("haptic migrate convert --from ingress-nginx -f ingress.yaml", "the server's tests `migrate_convert`"),
+    (
+        "haptic migrate convert --from ingress-nginx -f ingress.yaml --to httproutes --gateway edge/web",
+        "the server's tests `migrate_convert`",
+    ),
     ("make", "the Makefile's default target; `every_make_target_exists` knows it"),
     ("make demo", "the demo itself: it ends with 0 only when every step showed what it promises"),
     (

@@ -18,6 +18,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
+mod moved;
+mod setups;
+
 /// The class of Ingresses where theirs are taken over by their controller.
 const CLASS: &str = "theirs";
 

@@ -4,6 +4,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use haptic_inspect::migrate::{
     ConfigMapName, Family,
     compare::{ComparedScheme, requests::SAFE_METHODS},
+    convert::RouteParent,
 };
 use std::{path::PathBuf, str::FromStr};
 
@@ -28,10 +29,12 @@ pub enum MigrateCommand {
     /// Only GET, HEAD and OPTIONS are sent, redirects are not followed, and bodies do not count. Exit code 0: all is answered the same; 3:
     /// something is answered otherwise; 1: something got no answer, or nothing could be asked.
     Compare(Box<MigrateCompareArgs>),
-    /// Write manifests with annotations of HAPTIC in place of another controller's, where these do the same
+    /// Write manifests with annotations of HAPTIC, or HTTPRoutes, in place of another controller's
     ///
-    /// Ingresses are served as before, under the same configuration. Comments, order and all other lines stay as they are; what no annotation
-    /// of HAPTIC says stays, with a comment. Exit code 0: all is converted; 3: something stays; 1: something could not be read or edited.
+    /// With annotations Ingresses are served as before, under the same configuration. Comments, order and all other lines stay as they are; what
+    /// no annotation of HAPTIC says stays, with a comment. With --to httproutes each Ingress becomes HTTPRoutes with its comments; what these do
+    /// not say is a comment, and an Ingress stays where that guards access or decides where requests go. Exit code 0: all is converted; 3:
+    /// something stays or is not carried; 1: something could not be read or edited.
     Convert(MigrateConvertArgs),
 }
 
@@ -44,6 +47,12 @@ pub struct MigrateCheckArgs {
     /// Where they are
     #[command(flatten)]
     pub objects: MigratedObjectsArgs,
+    /// The ConfigMap in which the controller has ports of TCP, among the manifests or in the cluster
+    #[arg(long, value_name = "NAMESPACE/NAME")]
+    pub tcp_services: Option<ConfigMapName>,
+    /// The same of UDP
+    #[arg(long, value_name = "NAMESPACE/NAME")]
+    pub udp_services: Option<ConfigMapName>,
     /// How it is printed
     #[arg(long, value_enum, default_value_t)]
     pub output: MigrateOutput,
@@ -105,6 +114,12 @@ pub struct MigrateConvertArgs {
     /// A file of manifests, or with --in-place a folder; - is standard input
     #[arg(short = 'f', long = "file", value_name = "PATH")]
     pub file: PathBuf,
+    /// What they become
+    #[arg(long, value_enum, default_value_t)]
+    pub to: MigrateTo,
+    /// The Gateway that HTTPRoutes are attached to, and its listener if only one is meant
+    #[arg(long, value_name = "NAMESPACE/NAME[/LISTENER]", required_if_eq("to", "httproutes"))]
+    pub gateway: Option<RouteParent>,
     /// Write into the files in place of printing
     #[arg(long)]
     pub in_place: bool,
@@ -148,6 +163,17 @@ pub enum MigrateFrom {
     HaproxyOrg,
     /// jcmoraisjr/haproxy-ingress
     HaproxyIngress,
+}
+
+/// What manifests become.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum MigrateTo {
+    /// Ingresses with annotations of HAPTIC
+    #[default]
+    Annotations,
+    /// HTTPRoutes of the Gateway API
+    #[value(name = "httproutes")]
+    HttpRoutes,
 }
 
 /// For people, programs or a page.

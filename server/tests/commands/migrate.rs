@@ -113,6 +113,47 @@ fn the_config_map_of_the_controller_is_judged_and_counts_for_ingresses() {
     check(&place, &["-f", "objects.yaml", "--config-map", "edge"], 2, &["must be NAMESPACE/NAME"]);
 }
 
+const PORTS: &str = "---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: tcp, namespace: edge}
+data: {\"5432\": \"shop/web:80\", \"none\": \"shop/web:80\"}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: udp, namespace: edge}
+data: {\"53\": \"shop/dns:53\"}
+---
+apiVersion: ingress.v3.haproxy.org/v3
+kind: TCP
+metadata: {name: db, namespace: shop}
+spec:
+  - name: rows
+    frontend: {binds: [{port: 5433}], acl_list: [{acl_name: a}]}
+    service: {name: web, port: 80}
+";
+
+#[test]
+fn lists_of_ports_and_custom_resources_are_judged() {
+    let place = Place::new();
+    place.write("objects.yaml", &(ingress("a", "haproxy", SAME) + PORTS));
+    let lists = ["--tcp-services", "edge/tcp", "--udp-services", "edge/udp"];
+    let words = [
+        "cannot ConfigMap edge/tcp",
+        "its key is no port",
+        "port 5432 is none that the operator lists in tcpPorts",
+        "cannot ConfigMap edge/udp",
+        "HAProxy passes on no UDP",
+        "cannot TCP shop/db",
+        "has acl_list",
+        "4 objects: 1 the same",
+    ];
+    check(&place, &[&["-f", "objects.yaml"], &lists[..]].concat(), 1, &words);
+    check(&place, &["-f", "objects.yaml"], 1, &["cannot TCP shop/db", "2 objects"]);
+    let nowhere = ["-f", "objects.yaml", "--udp-services", "edge/none"];
+    check(&place, &nowhere, 1, &["there is no ConfigMap edge/none"]);
+}
+
 #[test]
 fn bad_input_is_told_and_what_is_good_is_judged() {
     let place = Place::new();

@@ -30,7 +30,7 @@ pub struct MigrationReport {
     pub family: &'static str,
     /// How many objects have which verdict.
     pub totals: MigrationTotals,
-    /// Ingresses, Services with annotations of the family, and its ConfigMap.
+    /// Ingresses, Services with annotations of the family, its ConfigMaps, and resources that ask for ports.
     pub objects: Vec<MigratedObject>,
 }
 
@@ -50,7 +50,7 @@ pub struct MigrationTotals {
 /// An object.
 #[derive(Debug, Serialize)]
 pub struct MigratedObject {
-    /// Ingress, Service or ConfigMap.
+    /// Ingress, Service, ConfigMap or TCP.
     pub kind: &'static str,
     /// Where it is.
     pub namespace: Arc<str>,
@@ -114,14 +114,65 @@ impl std::str::FromStr for ConfigMapName {
 /// What is read: what has annotations, and what they name.
 const READ: [&str; 5] = ["backends", "configmaps", "defaults", "ingresses", "services"];
 
+/// The ConfigMaps in which the controller has lists of ports.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PortConfigMaps {
+    /// Of TCP.
+    pub tcp: Option<ConfigMapName>,
+    /// Of UDP.
+    pub udp: Option<ConfigMapName>,
+}
+
+impl PortConfigMaps {
+    /// Each with the setting that names it, which is also what its store is called.
+    fn named(&self) -> impl Iterator<Item = (&'static str, &ConfigMapName)> {
+        let all = [("tcpServices", &self.tcp), ("udpServices", &self.udp)];
+        all.into_iter().filter_map(|(setting, named)| Some((setting, named.as_ref()?)))
+    }
+}
+
 /// The store of the ConfigMap.
 pub(crate) const CONFIG_MAPS: &str = "configmaps";
+
+/// The custom resources of haproxytech's controller that ask for ports.
+pub(crate) const TCP_RESOURCES: &str = "tcps";
 
 /// A configuration that reads Ingresses and Services as they are, what their annotations name, and the ConfigMap that is named.
 ///
 /// # Errors
 /// When the built-in libraries cannot be read, which is a fault of the program.
 pub fn configuration(family: Family, config_map: Option<&ConfigMapName>) -> Result<ActiveConfig, String> {
+    watching(family, config_map, false)
+}
+
+/// The same with what asks for ports besides Ingresses and Services.
+///
+/// # Errors
+/// As [`configuration`].
+pub fn configuration_with_ports(
+    family: Family,
+    config_map: Option<&ConfigMapName>,
+    ports: &PortConfigMaps,
+) -> Result<ActiveConfig, String> {
+    let mut config = watching(family, config_map, true)?;
+    let mut spec = HAProxyTemplateConfigSpec::clone(&config.spec);
+    let mut settings = settings_of(&config, family);
+    for (setting, named) in ports.named() {
+        let ConfigMapName { namespace, name } = named;
+        settings.insert(setting.to_owned(), format!("{namespace}/{name}").into());
+        spec.watched_resources.insert(setting.to_owned(), watched(named)?);
+    }
+    let families = json!({ family.name(): settings });
+    spec.templating_settings.extra_context.insert(FAMILIES.to_owned(), families);
+    config.spec = Arc::new(spec);
+    Ok(config)
+}
+
+fn watching(
+    family: Family,
+    config_map: Option<&ConfigMapName>,
+    with_ports: bool,
+) -> Result<ActiveConfig, String> {
     let library = format!("annotations-{}", family.name());
     let text = json!({
         "libraries": ["base", "ssl", "ingress", library],
@@ -132,27 +183,43 @@ pub fn configuration(family: Family, config_map: Option<&ConfigMapName>) -> Resu
         .map_err(|all| all.first().map(ToString::to_string).unwrap_or_default())?;
     let mut config = Arc::unwrap_or_clone(candidate.as_if_active()?);
     let mut spec = HAProxyTemplateConfigSpec::clone(&config.spec);
+    let is_read = |kind: &str| READ.contains(&kind) || kind == TCP_RESOURCES && with_ports;
     spec.watched_resources
-        .retain(|name, watched| READ.contains(&watched.resources.as_str()) && !name.starts_with("labelled"));
+        .retain(|name, watched| is_read(&watched.resources) && !name.starts_with("labelled"));
     // What is read once is read whole.
     spec.watched_resources.values_mut().for_each(|watched| watched.store = StoreKind::Full);
-    if let Some(ConfigMapName { namespace, name }) = config_map {
-        let watched = json!({
-            "apiVersion": "v1", "resources": "configmaps", "namespaces": [namespace],
-            "fieldSelector": format!("metadata.name={name}"),
-        });
-        let watched: WatchedResource = serde_json::from_value(watched).map_err(|error| error.to_string())?;
+    if let Some(named) = config_map {
+        let watched = watched(named)?;
         spec.watched_resources.entry(CONFIG_MAPS.to_owned()).or_insert(watched);
     }
     config.spec = Arc::new(spec);
     Ok(config)
 }
 
+fn watched(ConfigMapName { namespace, name }: &ConfigMapName) -> Result<WatchedResource, String> {
+    let watched = json!({
+        "apiVersion": "v1", "resources": "configmaps", "namespaces": [namespace],
+        "fieldSelector": format!("metadata.name={name}"),
+    });
+    serde_json::from_value(watched).map_err(|error| error.to_string())
+}
+
+/// Where `extraContext` has settings of families.
+const FAMILIES: &str = "annotationFamilies";
+
+/// What the configuration says of the family.
+fn settings_of(config: &ActiveConfig, family: Family) -> Map<String, Value> {
+    let families = config.spec.templating_settings.extra_context.get(FAMILIES);
+    families.and_then(|all| all.get(family.name())?.as_object().cloned()).unwrap_or_default()
+}
+
 /// The same where the family's ConfigMap has this data.
 fn with_data(config: &ActiveConfig, family: Family, data: &Map<String, Value>) -> ActiveConfig {
     let mut spec = HAProxyTemplateConfigSpec::clone(&config.spec);
-    let families = json!({ family.name(): {"config": data} });
-    spec.templating_settings.extra_context.insert("annotationFamilies".to_owned(), families);
+    let mut settings = settings_of(config, family);
+    settings.insert("config".to_owned(), Value::Object(data.clone()));
+    let families = json!({ family.name(): settings });
+    spec.templating_settings.extra_context.insert(FAMILIES.to_owned(), families);
     let mut config = config.clone();
     config.spec = Arc::new(spec);
     config

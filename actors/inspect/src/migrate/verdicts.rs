@@ -2,7 +2,7 @@
 
 use super::{
     CONFIG_MAPS, ConfigMapName, MigratedObject, MigrationNote, MigrationReport, MigrationTotals,
-    MigrationVerdict, with_data,
+    MigrationVerdict, PortConfigMaps, TCP_RESOURCES, with_data,
 };
 use MigrationVerdict::{Cannot, Differs, Same};
 use haptic_model::{ActiveConfig, Finding, FindingKind, Object, ObjectRef, Snapshots};
@@ -43,12 +43,13 @@ struct ManifestSpec {
 /// What becomes of the objects in `snapshots`, which `config` watches, of Ingresses those of `classes`, or all where these are empty.
 ///
 /// # Errors
-/// When the ConfigMap is not there.
+/// When a ConfigMap is not there.
 pub fn check(
     family: Family,
     config: &ActiveConfig,
     snapshots: &Snapshots,
     config_map: Option<&ConfigMapName>,
+    ports: &PortConfigMaps,
     classes: &[String],
 ) -> Result<MigrationReport, String> {
     let mut objects = Vec::new();
@@ -87,6 +88,11 @@ pub fn check(
             objects.push(migrated(kind, &object.reference, notes));
         }
     }
+    for (kind, object) in asking_for_ports(config, snapshots, ports)? {
+        let findings = found.remove(&object.reference).unwrap_or_default();
+        let notes = findings.iter().map(|finding| of_port(family, finding)).collect();
+        objects.push(migrated(kind, &object.reference, notes));
+    }
     let mut totals = MigrationTotals { objects: objects.len(), ..MigrationTotals::default() };
     for object in &objects {
         match object.verdict {
@@ -96,6 +102,32 @@ pub fn check(
         }
     }
     Ok(MigrationReport { family: family.name(), totals, objects })
+}
+
+/// The ConfigMaps with lists of ports, and custom resources that ask for some.
+fn asking_for_ports<'s>(
+    config: &ActiveConfig,
+    snapshots: &'s Snapshots,
+    ports: &PortConfigMaps,
+) -> Result<Vec<(&'static str, &'s Arc<Object>)>, String> {
+    let mut all = Vec::new();
+    for (store, named) in ports.named() {
+        all.push(("ConfigMap", config_map(snapshots, store, named)?));
+    }
+    let watched = config.spec.watched_resources.iter().filter(|(_, of)| of.resources == TCP_RESOURCES);
+    for store in watched.filter_map(|(store, _)| snapshots.get(store)) {
+        all.extend(store.iter().map(|object| ("TCP", object)));
+    }
+    Ok(all)
+}
+
+/// What is found at one of these. Nobody listens at a port that the operator does not list.
+fn of_port(family: Family, finding: &Finding) -> MigrationNote {
+    let note = of_finding(family, finding);
+    match finding.kind {
+        FindingKind::OptionWithoutEffect => MigrationNote { verdict: Differs, ..note },
+        _ => note,
+    }
 }
 
 fn read(object: &Object) -> Option<MigratedManifest> {
@@ -136,13 +168,19 @@ fn of_annotations(
 /// # Errors
 /// When it is not there.
 pub fn config_map_data(snapshots: &Snapshots, named: &ConfigMapName) -> Result<Map<String, Value>, String> {
-    let data = read(config_map(snapshots, named)?).and_then(|manifest| manifest.data).unwrap_or_default();
+    let data = read(config_map(snapshots, CONFIG_MAPS, named)?)
+        .and_then(|manifest| manifest.data)
+        .unwrap_or_default();
     Ok(data.into_iter().map(|(key, text)| (key, Value::from(text))).collect())
 }
 
-fn config_map<'s>(snapshots: &'s Snapshots, named: &ConfigMapName) -> Result<&'s Arc<Object>, String> {
+fn config_map<'s>(
+    snapshots: &'s Snapshots,
+    store: &str,
+    named: &ConfigMapName,
+) -> Result<&'s Arc<Object>, String> {
     let ConfigMapName { namespace, name } = named;
-    let object = snapshots.get(CONFIG_MAPS).and_then(|store| store.get(namespace, name));
+    let object = snapshots.get(store).and_then(|store| store.get(namespace, name));
     object.ok_or_else(|| format!("there is no ConfigMap {namespace}/{name}"))
 }
 
@@ -151,7 +189,7 @@ fn of_config_map(
     snapshots: &Snapshots,
     named: &ConfigMapName,
 ) -> Result<MigratedObject, String> {
-    let object = config_map(snapshots, named)?;
+    let object = config_map(snapshots, CONFIG_MAPS, named)?;
     let data = read(object).and_then(|manifest| manifest.data).unwrap_or_default();
     let notes = data.iter().filter_map(|(name, text)| {
         let Some(key) = family.key(name) else {
@@ -207,7 +245,7 @@ fn note(
     }
 }
 
-fn options_of(key: &FamilyKey) -> Vec<&'static str> {
+pub(super) fn options_of(key: &FamilyKey) -> Vec<&'static str> {
     match key.to {
         KeyTarget::Option(option) => vec![option],
         KeyTarget::Group(options) => options.to_vec(),

@@ -84,7 +84,9 @@ pub(super) fn of_grpc(asked: &GrpcMatch) -> Result<WantedRequests, String> {
 
 /// A path that the expression takes as a whole.
 fn expression(text: &str) -> Result<(Match, Option<PatternCost>), String> {
-    let whole = if text.contains('|') { format!("(?:{text})$") } else { format!("{text}$") };
+    // A flag stands at the very start.
+    let (flag, rest) = text.strip_prefix("(?i)").map_or(("", text), |rest| ("(?i)", rest));
+    let whole = if rest.contains('|') { format!("{flag}(?:{rest})$") } else { format!("{text}$") };
     let pattern = patterns::read(&whole, None).map_err(|why| format!("path {text:?} {why}"))?;
     Ok((pattern.of(""), pattern.cost))
 }
@@ -131,6 +133,12 @@ pub(super) fn rank(wanted: &Match) -> Rank {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_expression_with_alternatives_may_ignore_case() {
+        let (wanted, _) = expression("(?i)/a|/b").unwrap();
+        assert!(wanted.takes("/A") && wanted.takes("/b") && !wanted.takes("/ab"));
+    }
 
     #[test]
     fn what_is_no_method_and_no_name_asks_for_nothing() {

@@ -1,4 +1,5 @@
-//! Ingresses with five annotations each: ours, and those of each family of other controllers that ask for the same.
+//! Ingresses with five annotations each: ours, and those of each family of other controllers that ask for the same; and what `haptic migrate
+//! check` takes for the latter.
 
 use crate::{
     dataset::Dataset,
@@ -9,9 +10,14 @@ use crate::{
 use haptic_model::{ActiveConfig, Fleet, Snapshots};
 use haptic_render::{RenderLimits, Renderer, compile};
 use haptic_routes::Routes;
-use integration_tests::{Outcome, configuration::Configuration};
+use integration_tests::{Failure, Outcome, configuration::Configuration, program};
 use serde_json::{Value, json};
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::Path,
+    process::Command,
+    time::{Duration, Instant},
+};
 
 const NAMESPACE: &str = "bench";
 
@@ -107,9 +113,34 @@ impl Spoken {
         fs::write(&file, manifest.to_string())?;
         config_of(&file)
     }
+
+    /// What `haptic migrate check` takes for Ingresses and Services of `dataset` in a file.
+    fn check(&self, dataset: Dataset, dir: &Path) -> Outcome<Duration> {
+        let file = dir.join(format!("{}-manifests.yaml", self.name));
+        let mut text = String::new();
+        for manifest in dataset.manifests().filter(|manifest| manifest["kind"] != "EndpointSlice") {
+            text += &format!("---\n{}\n", self.said_by(manifest));
+        }
+        fs::write(&file, text)?;
+        let mut check = Command::new(program::haptic()?);
+        check.args(["migrate", "check", "--output", "json", "--from", self.name, "--file"]).arg(&file);
+        let begin = Instant::now();
+        let done = check.output()?;
+        let took = begin.elapsed();
+        let told: Value = serde_json::from_slice(&done.stdout).unwrap_or_default();
+        let judged = told["totals"]["objects"].as_u64().and_then(|count| usize::try_from(count).ok());
+        if judged.is_none_or(|count| count < dataset.ingresses) {
+            return Err(Failure::new(format!(
+                "haptic migrate check judges {judged:?} objects of {}: {}",
+                dataset.ingresses,
+                String::from_utf8_lossy(&done.stderr)
+            )));
+        }
+        Ok(took)
+    }
 }
 
-/// Renders of everything and after one Ingress changed, and of both what the route model takes.
+/// Renders of everything and after one Ingress changed, and of both what the route model takes; checks of what is to be migrated.
 ///
 /// # Errors
 /// A configuration is invalid, or cannot be rendered with `dataset`.
@@ -140,7 +171,10 @@ pub fn measure(dataset: Dataset, dir: &Path, into: &mut Scope<'_>) -> Outcome {
         into.add("routes_change_ms", milliseconds(routes_change));
         match of_own {
             None => of_own = Some(whole.as_secs_f64()),
-            Some(own) => into.add("ratio", whole.as_secs_f64() / own),
+            Some(own) => {
+                into.add("ratio", whole.as_secs_f64() / own);
+                into.add("check_s", spoken.check(dataset, dir)?.as_secs_f64());
+            }
         }
     }
     Ok(())

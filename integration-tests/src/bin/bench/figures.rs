@@ -19,7 +19,7 @@ pub struct Scope<'f> {
 }
 
 /// Most that a figure may be, by the end of its name: of a small site, and of others.
-const TARGETS: [(&str, f64, f64); 41] = [
+const TARGETS: [(&str, f64, f64); 44] = [
     ("dataplaneapi/haproxy_3.4/endpoint_change/p99_ms", 200.0, 400.0),
     ("dataplaneapi/haproxy_3.4/endpoint_change/reloads", 0.0, 0.0),
     ("dataplaneapi/haproxy_3.4/storm/reloads", 0.0, 0.0),
@@ -30,10 +30,13 @@ const TARGETS: [(&str, f64, f64); 41] = [
     ("languages/jinja2/change_ms", 3.0, 3.0),
     ("annotations/ingress-nginx/ratio", 1.3, 1.3),
     ("annotations/ingress-nginx/change_ms", 3.0, 3.0),
+    ("annotations/ingress-nginx/check_s", 10.0, 10.0),
     ("annotations/haproxy-org/ratio", 1.3, 1.3),
     ("annotations/haproxy-org/change_ms", 3.0, 3.0),
+    ("annotations/haproxy-org/check_s", 10.0, 10.0),
     ("annotations/haproxy-ingress/ratio", 1.3, 1.3),
     ("annotations/haproxy-ingress/change_ms", 3.0, 3.0),
+    ("annotations/haproxy-ingress/check_s", 10.0, 10.0),
     ("gateway/endpoint_change/p99_ms", 15.0, 25.0),
     ("gateway/endpoint_change/reloads", 0.0, 0.0),
     ("gateway/new_route/p99_ms", 35.0, 35.0),

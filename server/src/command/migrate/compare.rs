@@ -81,7 +81,8 @@ async fn compare(args: &MigrateCompareArgs) -> Result<(), CommandFailure> {
         rules.headers.clone_from(&reader.head.headers);
         recorded = Some((file, reader));
     }
-    let objects = super::read(family, &args.objects).await?;
+    let config = migrate::configuration(family, args.objects.config_map.as_ref());
+    let objects = super::read(config.map_err(CommandFailure::Because)?, &args.objects).await?;
     if objects.is_none() && recorded.is_none() {
         let usage = "give manifests with --file PATH, or --from-cluster: what is asked follows from them";
         return Err(CommandFailure::Usage(usage.into()));

@@ -1,15 +1,16 @@
-//! `haptic migrate convert`: writes manifests with annotations of ours in place of another controller's.
+//! `haptic migrate convert`: writes manifests with annotations of ours, or HTTPRoutes, in place of another controller's.
 
 use super::{DIFFERS, MigratedObjects};
 use crate::{
-    cli::{CommandFailure, MigrateConvertArgs, MigratedObjectsArgs},
+    cli::{CommandFailure, MigrateConvertArgs, MigrateTo, MigratedObjectsArgs},
     command::input,
     output, process,
 };
 use haptic_inspect::migrate::{
     self, Family,
-    convert::{ConvertedIngress, ManifestConverter},
+    convert::{ConvertedIngress, ManifestConverter, RouteConverter, RoutedIngress},
 };
+use haptic_model::ActiveConfig;
 use std::{
     io::Write,
     path::{Path, PathBuf},
@@ -30,22 +31,31 @@ pub fn run(args: &MigrateConvertArgs) -> Result<(), CommandFailure> {
     if args.in_place && input::is_standard_input(&args.file) {
         return Err(CommandFailure::Usage("--in-place needs a file or folder".into()));
     }
-    let mut converter = converter(args, family)?;
-    converter.classes.clone_from(&args.classes);
     let texts = files.into_iter().map(|file| read(&file).map(|text| (file, text)));
     let texts: Vec<(PathBuf, String)> = texts.collect::<Result<_, _>>()?;
-    for (file, text) in &texts {
-        let noted = converter.note_services(text);
-        noted.map_err(|why| format!("{}: {why}", file.display()))?;
+    let (config, data) = configuration(args, family)?;
+    match &args.gateway {
+        Some(gateway) if args.to == MigrateTo::HttpRoutes => {
+            let converter = RouteConverter::new(&config, family, &data, gateway.clone());
+            to_routes(args, converter, &texts)
+        }
+        _ => to_annotations(args, ManifestConverter::new(&config, family, &data), &texts),
+    }
+}
+
+fn to_annotations(
+    args: &MigrateConvertArgs,
+    mut converter: ManifestConverter,
+    texts: &[(PathBuf, String)],
+) -> Result<(), CommandFailure> {
+    converter.classes.clone_from(&args.classes);
+    for (file, text) in texts {
+        converter.note_services(text).map_err(|why| at(file, &why))?;
     }
     let (mut stays, mut refused, mut all) = (0, 0, 0);
-    for (file, text) in &texts {
-        let converted = converter.convert(text).map_err(|why| format!("{}: {why}", file.display()))?;
-        if args.in_place {
-            write(file, text, &converted.text)?;
-        } else {
-            output::print(&converted.text).map_err(CommandFailure::because)?;
-        }
+    for (file, text) in texts {
+        let converted = converter.convert(text).map_err(|why| at(file, &why))?;
+        put(args, file, text, &converted.text)?;
         for ConvertedIngress { name, removed, kept, refused: why } in &converted.ingresses {
             all += removed;
             stays += kept.len();
@@ -61,13 +71,67 @@ pub fn run(args: &MigrateConvertArgs) -> Result<(), CommandFailure> {
     output::complain(&format!(
         "annotations: {all} converted, {stays} stay; Ingresses that cannot be edited: {refused}"
     ));
-    if refused > 0 {
-        return Err(CommandFailure::Exit(1));
-    }
-    if stays > 0 { Err(CommandFailure::Exit(DIFFERS)) } else { Ok(()) }
+    exit(refused, stays)
 }
 
-fn converter(args: &MigrateConvertArgs, family: Family) -> Result<ManifestConverter, CommandFailure> {
+fn to_routes(
+    args: &MigrateConvertArgs,
+    mut converter: RouteConverter,
+    texts: &[(PathBuf, String)],
+) -> Result<(), CommandFailure> {
+    converter.classes.clone_from(&args.classes);
+    for (file, text) in texts {
+        converter.note(text).map_err(|why| at(file, &why))?;
+    }
+    let (mut all, mut kept, mut refused, mut not_carried) = (0, 0, 0, 0);
+    for (file, text) in texts {
+        let converted = converter.convert(text).map_err(|why| at(file, &why))?;
+        put(args, file, text, &converted.text)?;
+        for RoutedIngress { name, routes, left, stays, refused: why } in &converted.ingresses {
+            all += routes;
+            not_carried += left.len();
+            for sentence in left {
+                output::complain(&format!("Ingress {name}: not carried: {sentence}"));
+            }
+            if let Some(why) = stays {
+                kept += 1;
+                output::complain(&format!("Ingress {name} stays: {why}"));
+            }
+            if let Some(why) = why {
+                refused += 1;
+                output::complain(&format!("Ingress {name} stays as it is: {why}"));
+            }
+        }
+    }
+    output::complain(&format!(
+        "HTTPRoutes: {all}; not carried: {not_carried}; Ingresses that stay: {kept}, that cannot be edited: {refused}"
+    ));
+    exit(refused, not_carried + kept)
+}
+
+/// By what could not be edited, and what is otherwise than it was.
+fn exit(refused: usize, stays: usize) -> Result<(), CommandFailure> {
+    match (refused, stays) {
+        (0, 0) => Ok(()),
+        (0, _) => Err(CommandFailure::Exit(DIFFERS)),
+        _ => Err(CommandFailure::Exit(1)),
+    }
+}
+
+fn at(file: &Path, why: &str) -> String {
+    format!("{}: {why}", file.display())
+}
+
+/// Prints what became of a file, or writes it.
+fn put(args: &MigrateConvertArgs, file: &Path, old: &str, new: &str) -> Result<(), CommandFailure> {
+    if args.in_place { write(file, old, new) } else { output::print(new).map_err(CommandFailure::because) }
+}
+
+/// A configuration that reads the family, and what its ConfigMap says.
+fn configuration(
+    args: &MigrateConvertArgs,
+    family: Family,
+) -> Result<(ActiveConfig, serde_json::Map<String, serde_json::Value>), CommandFailure> {
     let objects = MigratedObjectsArgs {
         file: Some(args.file.clone()),
         from_cluster: false,
@@ -76,14 +140,14 @@ fn converter(args: &MigrateConvertArgs, family: Family) -> Result<ManifestConver
         context: None,
         kubeconfig: None,
     };
+    let config = migrate::configuration(family, args.config_map.as_ref()).map_err(CommandFailure::Because)?;
     let Some(named) = &args.config_map else {
-        let config = migrate::configuration(family, None).map_err(CommandFailure::Because)?;
-        return Ok(ManifestConverter::new(&config, family, &serde_json::Map::default()));
+        return Ok((config, serde_json::Map::default()));
     };
-    let read = process::runtime()?.block_on(super::read(family, &objects))?;
+    let read = process::runtime()?.block_on(super::read(config, &objects))?;
     let MigratedObjects { config, snapshots, .. } = read.ok_or_else(|| "there is no file".to_owned())?;
     let data = migrate::config_map_data(&snapshots, named)?;
-    Ok(ManifestConverter::new(&config, family, &data))
+    Ok((config, data))
 }
 
 /// The file, or those of the folder and the folders in it.

@@ -13,7 +13,7 @@ use crate::{
     output, process,
 };
 use haptic_inspect::{
-    migrate::{self, Family, MigrationReport, MigrationVerdict},
+    migrate::{self, MigrationReport, MigrationVerdict, PortConfigMaps},
     offline::objects,
 };
 use haptic_model::{ActiveConfig, Snapshots};
@@ -38,11 +38,14 @@ pub fn run(command: &MigrateCommand) -> Result<(), CommandFailure> {
 fn check(args: &MigrateCheckArgs) -> Result<(), CommandFailure> {
     let family = args.from.into();
     let MigratedObjectsArgs { config_map, classes, .. } = &args.objects;
+    let ports = PortConfigMaps { tcp: args.tcp_services.clone(), udp: args.udp_services.clone() };
+    let config = migrate::configuration_with_ports(family, config_map.as_ref(), &ports)
+        .map_err(CommandFailure::Because)?;
     let runtime = process::runtime()?;
-    let Some(read) = runtime.block_on(read(family, &args.objects))? else {
+    let Some(read) = runtime.block_on(read(config, &args.objects))? else {
         return Err(CommandFailure::Usage("give manifests with --file PATH, or --from-cluster".into()));
     };
-    let report = migrate::check(family, &read.config, &read.snapshots, config_map.as_ref(), classes)
+    let report = migrate::check(family, &read.config, &read.snapshots, config_map.as_ref(), &ports, classes)
         .map_err(CommandFailure::Because)?;
     match args.output {
         MigrateOutput::Summary => output::print(&migrate::as_summary(&report)),
@@ -64,9 +67,11 @@ struct MigratedObjects {
     is_whole: bool,
 }
 
-/// Reads what `args` name, and prints what cannot be read; nothing where they name nothing.
-async fn read(family: Family, args: &MigratedObjectsArgs) -> Result<Option<MigratedObjects>, CommandFailure> {
-    let config = migrate::configuration(family, args.config_map.as_ref()).map_err(CommandFailure::Because)?;
+/// Reads what `args` name and `config` watches, and prints what cannot be read; nothing where they name nothing.
+async fn read(
+    config: ActiveConfig,
+    args: &MigratedObjectsArgs,
+) -> Result<Option<MigratedObjects>, CommandFailure> {
     let (source, _copy) = match &args.file {
         Some(file) => {
             let (folder, copy) = folder_of(file)?;

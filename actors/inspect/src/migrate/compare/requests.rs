@@ -548,7 +548,8 @@ impl RequestWriter<'_> {
     }
 
     fn credentials(&mut self, scheme: ComparedScheme, host: Option<&str>, target: &str) {
-        let is_asked = self.options.has("auth-secret");
+        // Who is asked by auth-url may want them as well as a list of users does.
+        let is_asked = self.options.has("auth-secret") || self.options.has("auth-url");
         if !is_asked || !host.is_some_and(|host| self.plan.credentials.contains(host)) {
             return;
         }

@@ -149,6 +149,11 @@ fn credentials_are_sent_only_where_there_are_some_and_the_ingress_asks_for_them(
     assert_eq!(count(&guarded, "a.example"), 1);
     assert_eq!(count(&guarded, "b.example"), 0);
     assert_eq!(count(&json!({}), "a.example"), 0);
+    let asked_about = json!({"haproxy-ingress.github.io/auth-url": "http://auth.other.svc:80/check"});
+    let mut plan = self::plan(Family::HaproxyIngress);
+    plan.credentials = ["a.example".to_owned()].into();
+    let all = asked(&plan, &asked_about, &spec(Some("a.example"), &["/"]));
+    assert!(all.iter().any(|request| request.contains("(with credentials)")), "{all:#?}");
 }
 
 #[test]

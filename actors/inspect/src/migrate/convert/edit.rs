@@ -19,6 +19,8 @@ pub(super) struct ManifestInFile {
     pub(super) value: Value,
     /// The lines of its annotations, or why they cannot be edited; none where it has none.
     pub(super) annotations: Result<Option<AnnotationLines>, String>,
+    /// Whether it is one of a list.
+    pub(super) is_item: bool,
 }
 
 /// Where annotations stand.
@@ -81,7 +83,7 @@ pub(super) fn manifests(text: &str) -> Result<Vec<ManifestInFile>, String> {
         if matches!(event, Event::DocumentStart(..)) {
             let first = events.must()?;
             let root = events.node(first, 0)?.0;
-            collect(&root, &lines(text), &mut all);
+            collect(&root, &lines(text), false, &mut all);
         }
     }
     Ok(all)
@@ -91,13 +93,28 @@ fn lines(text: &str) -> Vec<&str> {
     text.split_inclusive('\n').collect()
 }
 
-fn collect(node: &YamlNode, lines: &[&str], all: &mut Vec<ManifestInFile>) {
+/// The comments of a file, without what else stands in their lines.
+///
+/// # Errors
+/// As [`manifests`].
+pub(super) fn comments(text: &str) -> Result<Vec<String>, String> {
+    let mut all = Vec::new();
+    for event in Parser::new_from_str(text) {
+        let (event, _) = event.map_err(|error| format!("it is no YAML: {error}"))?;
+        if let Event::Comment(text, _) = event {
+            all.push(format!("#{}", text.trim_end()));
+        }
+    }
+    Ok(all)
+}
+
+fn collect(node: &YamlNode, lines: &[&str], is_item: bool, all: &mut Vec<ManifestInFile>) {
     let YamlNode::Mapping { entries, .. } = node else { return };
     if let Some(YamlNode::Sequence(items)) = field(entries, "items") {
-        items.iter().for_each(|item| collect(item, lines, all));
+        items.iter().for_each(|item| collect(item, lines, true, all));
         return;
     }
-    all.push(ManifestInFile { value: value(node), annotations: annotations(entries, lines) });
+    all.push(ManifestInFile { value: value(node), annotations: annotations(entries, lines), is_item });
 }
 
 fn field<'e>(entries: &'e [YamlEntry], key: &str) -> Option<&'e YamlNode> {

@@ -1,9 +1,12 @@
-//! Manifests with annotations of ours in place of another controller's: `haptic migrate convert`.
+//! Manifests with annotations of ours, or HTTPRoutes ([`routes`]), in place of another controller's: `haptic migrate convert`.
 //!
 //! Under the configuration that serves them, which still reads what stays, converted manifests are served as they were: the route
 //! model is asked about both ([`haptic_routes::families::convert`]). Files are edited line by line ([`edit`]).
 
 mod edit;
+mod routes;
+
+pub use routes::{RouteConverter, RouteParent, RoutedFile, RoutedIngress};
 
 use super::{Family, compare::requests::RequestedIngress, verdicts::CLASS_ANNOTATION, with_data};
 use edit::{AnnotationEdit, ManifestInFile};
@@ -79,7 +82,7 @@ impl ManifestConverter {
     pub fn convert(&self, text: &str) -> Result<ConvertedFile, String> {
         let manifests = edit::manifests(text)?;
         let (mut ingresses, mut edits) = (Vec::new(), Vec::new());
-        for (at, ManifestInFile { value, annotations }) in manifests.iter().enumerate() {
+        for (at, ManifestInFile { value, annotations, .. }) in manifests.iter().enumerate() {
             if !is_of_kind(value, "Ingress") {
                 continue;
             }
@@ -113,11 +116,7 @@ impl ManifestConverter {
     fn of_ingress(&self, value: &Value) -> Option<(ConvertedIngress, AnnotationEdit)> {
         let family = self.settings.families.first()?;
         let annotations = annotations_of(value);
-        let class = value.pointer("/spec/ingressClassName").and_then(Value::as_str);
-        let class = class.or_else(|| annotations.get(CLASS_ANNOTATION).map(String::as_str));
-        let is_asked =
-            self.classes.is_empty() || class.is_some_and(|class| self.classes.iter().any(|one| one == class));
-        if !is_asked || !annotations.keys().any(|key| family.family.has(key)) {
+        if !is_of_classes(value, &self.classes) || !annotations.keys().any(|key| family.family.has(key)) {
             return None;
         }
         let (namespace, name) = name_of(value);
@@ -147,6 +146,15 @@ impl ManifestConverter {
         };
         Some((converted, AnnotationEdit { removed, added, comments: kept }))
     }
+}
+
+/// Whether an Ingress is of one of these classes, or all are meant.
+fn is_of_classes(value: &Value, classes: &[String]) -> bool {
+    let of = |of: Option<&Value>| of.and_then(Value::as_str).map(str::to_owned);
+    let annotations = value.pointer("/metadata/annotations");
+    let class = of(value.pointer("/spec/ingressClassName"))
+        .or_else(|| of(annotations.and_then(|annotations| annotations.get(CLASS_ANNOTATION))));
+    classes.is_empty() || class.is_some_and(|class| classes.contains(&class))
 }
 
 fn is_of_kind(value: &Value, kind: &str) -> bool {

@@ -1,0 +1,176 @@
+//! Ingresses and the routes that stand in their place.
+
+use super::*;
+use crate::migrate::configuration;
+
+fn converter(family: Family, parent: &str) -> RouteConverter {
+    RouteConverter::new(&configuration(family, None).unwrap(), family, &Map::new(), parent.parse().unwrap())
+}
+
+/// The converted file, and the routes in it.
+fn done(family: Family, text: &str) -> (RoutedFile, Vec<Value>) {
+    let mut converter = converter(family, "edge/gw");
+    converter.note(text).unwrap();
+    let file = converter.convert(text).unwrap();
+    let manifests = edit::manifests(&file.text).unwrap();
+    let routes = manifests.into_iter().map(|one| one.value).filter(|one| is_of_kind(one, "HTTPRoute"));
+    (file, routes.collect())
+}
+
+fn ingress(name: &str, annotations: &[(&str, &str)], host: &str, path: &str) -> String {
+    let lines: String =
+        annotations.iter().map(|(key, text)| format!("    {key}: {}\n", json!(text))).collect();
+    format!(
+        "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata:\n  name: {name}\n  namespace: shop\n  annotations:\n    team: shop\n{lines}\
+spec:\n  rules:\n  - host: {host}\n    http:\n      paths:\n      - path: {path}\n        pathType: Prefix\n        backend:\n          service:\n            name: web\n            port:\n              number: 80\n"
+    )
+}
+
+fn nginx(key: &str) -> String {
+    format!("nginx.ingress.kubernetes.io/{key}")
+}
+
+#[test]
+fn an_ingress_becomes_a_route_and_comments_stay() {
+    let text = ingress("a", &[("haproxy.org/timeout-server", "30s")], "a.example", "/shop");
+    let text = text.replace("timeout-server: \"30s\"", "timeout-server: 30s # the report");
+    let text = format!("# The shop.\n{text}---\nkind: Service\nmetadata: {{name: web}}\n");
+    let (file, routes) = done(Family::HaproxyOrg, &text);
+    assert!(file.text.starts_with("# The shop.\n# the report\n"), "{}", file.text);
+    assert!(file.text.ends_with("---\nkind: Service\nmetadata: {name: web}\n"), "{}", file.text);
+    let [RoutedIngress { name, routes: 1, left, stays: None, refused: None }] = &file.ingresses[..] else {
+        panic!("{file:?}")
+    };
+    assert!(name == "shop/a" && left.is_empty(), "{file:?}");
+    let [route] = &routes[..] else { panic!("{routes:#?}") };
+    assert_eq!(route["metadata"], json!({"annotations": {"team": "shop"}, "name": "a", "namespace": "shop"}));
+    // All scalars are read as texts.
+    let rule = json!({
+        "matches": [{"path": {"type": "PathPrefix", "value": "/shop"}}],
+        "backendRefs": [{"name": "web", "port": "80"}],
+        "timeouts": {"request": "30s"},
+    });
+    assert_eq!(route["spec"]["rules"], json!([rule]), "{}", file.text);
+    assert_eq!(route["spec"]["hostnames"], json!(["a.example"]));
+    assert_eq!(route["spec"]["parentRefs"], json!([{"namespace": "edge", "name": "gw"}]));
+}
+
+#[test]
+fn what_is_not_carried_is_said_and_what_guards_access_keeps_the_ingress() {
+    let limit = ingress("a", &[("haproxy.org/rate-limit-requests", "10")], "a.example", "/");
+    let (file, routes) = done(Family::HaproxyOrg, &limit);
+    assert_eq!(routes.len(), 1, "{}", file.text);
+    assert!(file.text.contains("# not carried: haproxy.org/rate-limit-requests: "), "{}", file.text);
+    let guarded = ingress("a", &[("haproxy.org/allow-list", "10.0.0.0/8")], "a.example", "/");
+    let (file, routes) = done(Family::HaproxyOrg, &guarded);
+    assert!(routes.is_empty() && file.ingresses[0].stays.is_some(), "{file:?}");
+    assert!(file.text.starts_with("# no HTTPRoute: haproxy.org/allow-list: "), "{}", file.text);
+    assert!(file.text.ends_with(&guarded), "{}", file.text);
+    assert_eq!(done(Family::HaproxyOrg, &file.text).0.text, file.text, "what is said once is not said again");
+}
+
+#[test]
+fn https_is_redirected_to_by_a_route_at_port_80() {
+    let text = ingress("a", &[], "a.example", "/");
+    let text = text.replace("spec:\n", "spec:\n  tls: [{hosts: [a.example], secretName: a-tls}]\n");
+    let (file, routes) = done(Family::IngressNginx, &text);
+    let [over_tls, in_clear] = &routes[..] else { panic!("{}", file.text) };
+    assert_eq!(over_tls["spec"]["parentRefs"][0]["port"], "443");
+    assert_eq!(
+        (&in_clear["metadata"]["name"], &in_clear["spec"]["parentRefs"][0]["port"]),
+        (&json!("a-http"), &json!("80"))
+    );
+    let filter =
+        json!([{"type": "RequestRedirect", "requestRedirect": {"scheme": "https", "statusCode": "308"}}]);
+    assert_eq!(in_clear["spec"]["rules"][0]["filters"], filter);
+    let note = "# TLS: the HTTPS listener of Gateway edge/gw for a.example must have Secret shop/a-tls\n";
+    assert!(file.text.contains(note) && file.ingresses[0].left.is_empty(), "{}", file.text);
+}
+
+#[test]
+fn a_canary_is_a_part_of_the_route_whose_requests_it_shares() {
+    let (header, weight, canary) = (nginx("canary-by-header"), nginx("canary-weight"), nginx("canary"));
+    let main = ingress("a", &[], "a.example", "/");
+    let annotations = [(&*canary, "true"), (&*header, "X-Try"), (&*weight, "20")];
+    let shared = ingress("b", &annotations, "a.example", "/").replace("name: web", "name: new");
+    let (file, routes) = done(Family::IngressNginx, &format!("{main}---\n{shared}"));
+    let [route] = &routes[..] else { panic!("{}", file.text) };
+    let rules = route["spec"]["rules"].as_array().unwrap();
+    let of = |rule: &Value| (rule["matches"][0]["headers"][0]["value"].clone(), rule["backendRefs"].clone());
+    let all: Vec<(Value, Value)> = rules.iter().map(of).collect();
+    let (web, new) = (json!({"name": "web", "port": "80"}), json!({"name": "new", "port": "80"}));
+    let shares = json!([
+        {"name": "web", "port": "80", "weight": "80"}, {"name": "new", "port": "80", "weight": "20"},
+    ]);
+    let wanted = [(json!("always"), json!([new])), (json!("never"), json!([web])), (Value::Null, shares)];
+    assert_eq!(all, wanted, "{}", file.text);
+    assert!(file.text.contains("# the canary is part of the HTTPRoute of Ingress shop/a\n"), "{}", file.text);
+    let (alone, _) = done(Family::IngressNginx, &shared);
+    assert!(alone.ingresses[0].stays.is_some(), "{alone:?}");
+}
+
+#[test]
+fn hosts_with_the_same_rules_share_a_route() {
+    let text = ingress("a", &[], "a.example", "/");
+    let (_, rule) = text.split_once("  rules:\n").unwrap();
+    let both = format!(
+        "{text}{}{}",
+        rule.replace("a.example", "b.example"),
+        rule.replace("a.example", "c.example").replace("path: /", "path: /c")
+    );
+    let (file, routes) = done(Family::HaproxyIngress, &both);
+    let names: Vec<(&Value, &Value)> =
+        routes.iter().map(|one| (&one["metadata"]["name"], &one["spec"]["hostnames"])).collect();
+    let wanted = [(&json!("a"), &json!(["a.example", "b.example"])), (&json!("a-2"), &json!(["c.example"]))];
+    assert_eq!(names, wanted, "{}", file.text);
+}
+
+#[test]
+fn paths_are_rewritten_as_far_as_a_filter_does() {
+    let target = nginx("rewrite-target");
+    let (file, routes) = done(Family::IngressNginx, &ingress("a", &[(&*target, "/v2")], "a.example", "/v1"));
+    let rule = &routes[0]["spec"]["rules"][0];
+    assert_eq!(rule["matches"][0]["path"]["type"], "RegularExpression", "{}", file.text);
+    assert_eq!(rule["filters"][0]["urlRewrite"]["path"]["replaceFullPath"], "/v2", "{}", file.text);
+    let (file, routes) =
+        done(Family::IngressNginx, &ingress("a", &[(&*target, "/$1")], "a.example", "/v1/(.*)/x"));
+    assert!(routes.is_empty() && file.ingresses[0].stays.is_some(), "{}", file.text);
+}
+
+#[test]
+fn ports_by_name_are_those_of_services_among_the_manifests() {
+    let text = ingress("a", &[], "a.example", "/").replace("number: 80", "name: http");
+    let (file, _) = done(Family::HaproxyOrg, &text);
+    assert!(file.ingresses[0].stays.is_some(), "{file:?}");
+    let service = "---\nkind: Service\nmetadata:\n  name: web\n  namespace: shop\nspec:\n  ports:\n  - name: http\n    port: 8080\n";
+    let (file, routes) = done(Family::HaproxyOrg, &format!("{text}{service}"));
+    assert_eq!(routes[0]["spec"]["rules"][0]["backendRefs"][0]["port"], "8080", "{}", file.text);
+}
+
+#[test]
+fn who_makes_certificates_is_told_at_the_gateway() {
+    let text = ingress("a", &[], "a.example", "/").replace("team: shop", "cert-manager.io/issuer: ca");
+    let (file, _) = done(Family::HaproxyOrg, &text);
+    assert!(file.text.contains("# not carried: cert-manager.io/issuer: cert-manager reads"), "{}", file.text);
+}
+
+#[test]
+fn what_cannot_be_edited_is_refused() {
+    let item = "kind: List\nitems:\n- kind: Ingress\n  metadata:\n    name: a\n";
+    let (file, _) = done(Family::HaproxyOrg, item);
+    assert!(file.text == item && file.ingresses[0].refused.is_some(), "{file:?}");
+    for wrong in ["gw", "/gw", "edge/gw/", "a/b/c/d"] {
+        assert!(wrong.parse::<RouteParent>().is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn longer_expressions_come_first() {
+    let text = ingress("a", &[(&*nginx("use-regex"), "true")], "a.example", "/a");
+    let (_, path) = text.split_once("      paths:\n").unwrap();
+    let both = format!("{text}{}", path.replace("path: /a", "path: /a/[0-9]+"));
+    let (file, routes) = done(Family::IngressNginx, &both);
+    let rules = routes[0]["spec"]["rules"].as_array().unwrap();
+    let values: Vec<&Value> = rules.iter().map(|rule| &rule["matches"][0]["path"]["value"]).collect();
+    assert_eq!(values, ["(?i)/a/[0-9]+.*", "(?i)/a.*"], "{}", file.text);
+}
