@@ -14,7 +14,7 @@ use super::{
     claims::{Backend, ClaimPriority, Claims, Fields, RouteClaim, RouteGroup, ToHttps},
     class::Classes,
     contest::Age,
-    families::{About, Family, FamilySettings, ForeignOptions, Neighbours, PathRules},
+    families::{About, Family, FamilySettings, ForeignOptions, PathRules},
     findings::{foreign, named_objects, nowhere},
     ingress_ground::IngressGround,
     lists::encoded,
@@ -31,7 +31,6 @@ use super::{
     patterns::Pattern,
     regex_cost::PatternCost,
     sentences::shortened,
-    services::Services,
 };
 use around::IngressContext;
 use haptic_model::{Finding, FindingKind, host_name::is_host};

@@ -10,7 +10,7 @@ use haptic_model::{Bundle, BundleFile, Diagnostic, crd::Allowance};
 /// The Lua file of the built-in libraries, by the digest of its text: with the library ingress, and with the library gateway without it. It
 /// holds no value of an object.
 const OF_LIBRARIES: [&str; 2] = [
-    "2575971d335bc8ad96407a73782383392bd432e0916d3201ba51d755dd06c9b8",
+    "0db23bf83490c77084aece196237a57baf3805877c9b9181e6794f2dcafe88b6",
     "53520b6bb98e214c53ec1c3fca06cdbadf0e3be92060b32c1cece192dfd5a9fa",
 ];
 

@@ -189,7 +189,7 @@ fn answers(socket: &Path) -> bool {
 }
 
 fn write(series: HaproxySeries, folder: &Path, bundle: &Bundle) {
-    let own = format!("global\n  default-path config\n  stats socket {READY}\n");
+    let own = format!("global\n  default-path config\n  stats socket unix@{READY}\n");
     std::fs::write(folder.join("own.cfg"), own).unwrap();
     for file in bundle.all() {
         let path = folder.join(&*file.path);
