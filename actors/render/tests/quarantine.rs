@@ -225,7 +225,7 @@ fn what_fails_for_another_object_that_it_is_made_with_is_tried_again_when_anythi
     let text = "{{#each (routes \"ingresses\") as |set|}}\n{{#each set.rejected as |why|}}\n{{register_error set why}}\n{{/each}}\n\
         {{#each set.routes as |r|}}\n{{r.key}} {{set.metadata.name}}\n{{/each}}\n{{/each}}\n";
     let mut cluster = Cluster::new(Setup::new("defaults\n").map("m", text));
-    cluster.change(|setup| put(put(setup, "a", "a.example"), "b", "b.example"));
+    cluster.change(|setup| put(put(setup.service("n", "s"), "a", "a.example"), "b", "b.example"));
     cluster.render();
     cluster.change(|setup| put(setup, "b", "a.example"));
     cluster.render();

@@ -2,7 +2,7 @@
 
 mod aliases;
 mod answers;
-mod around;
+mod context;
 mod manifest;
 mod of_hosts;
 
@@ -32,7 +32,7 @@ use super::{
     regex_cost::PatternCost,
     sentences::shortened,
 };
-use around::IngressContext;
+use context::IngressContext;
 use haptic_model::{Finding, FindingKind, host_name::is_host};
 use manifest::{HttpPath, Ingress, IngressBackend, Rule, Tls, TlsHosts, backend_of, named_hosts, paths_of};
 use of_hosts::spreads;

@@ -7,7 +7,7 @@ use crate::{
     site::{Scheme, Site, configuration, rendered_for_with, sentences, snapshots, spec, surroundings},
 };
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
-use haptic_model::FindingKind;
+use haptic_model::{FindingKind, Findings};
 use haptic_routes::{
     Routes,
     families::{About, Family, ForeignIngress, convert},
@@ -213,7 +213,7 @@ impl Cases {
     }
 
     /// What is found at the ConfigMap and should not be, and the other way round.
-    fn wrong_at_config_map(&self, findings: &haptic_model::Findings) -> Vec<String> {
+    fn wrong_at_config_map(&self, findings: &Findings) -> Vec<String> {
         let [namespace, name] = CONFIG_MAP;
         let of_map =
             findings.iter().filter(|(object, _)| *object.namespace == *namespace && *object.name == *name);
@@ -234,15 +234,18 @@ impl Cases {
     }
 
     /// What is not found at Ingresses, and annotations of the family that are not read at all.
-    fn not_found(&self, family: Family, manifests: &[Value]) -> Vec<String> {
+    fn findings(&self, family: Family, manifests: &[Value]) -> Findings {
         let mut spec = spec(7080, 7443, 7084);
         self.switch_on(family.name(), &mut spec);
         let config = configuration(&spec);
         let objects: Vec<Value> = manifests.iter().cloned().chain(surroundings(8080)).collect();
         let mut routes = Routes::default();
         drop(routes.beside(&config, &snapshots(&config, &objects)));
-        let findings = routes.findings();
-        let mut wrong = self.wrong_at_config_map(&findings);
+        routes.findings()
+    }
+
+    fn not_found(&self, findings: &Findings) -> Vec<String> {
+        let mut wrong = self.wrong_at_config_map(findings);
         for ShortIngress { name, findings: expected, .. } in &self.ingresses {
             let of_ingress = || findings.iter().filter(|(object, _)| *object.name == **name);
             let annotation = |finding: &haptic_model::Finding| {
@@ -315,11 +318,14 @@ fn try_all(family: Family) {
         let switch_on = |spec: &mut Value| cases.switch_on(family.name(), spec);
         let (_, told) = rendered_for_with(HaproxySeries::V3_4, &manifests, switch_on)
             .unwrap_or_else(|e| panic!("{place}: {}", sentences(&e)));
-        let told = sentences(&told);
+        // Of a namespace with many findings some are told.
+        let findings = cases.findings(family, &manifests);
+        let found = findings.iter().map(|(_, finding)| finding.sentence.clone());
+        let told = std::iter::once(sentences(&told)).chain(found).collect::<Vec<_>>().join("\n");
         let untold = cases.told.iter().filter(|part| !told.contains(part.as_str()));
         let mut wrong: Vec<String> =
             untold.map(|part| format!("{place}: {part:?} is not told:\n{told}")).collect();
-        wrong.extend(cases.not_found(family, &manifests).into_iter().map(|why| format!("{place}: {why}")));
+        wrong.extend(cases.not_found(&findings).into_iter().map(|why| format!("{place}: {why}")));
         for series in SERIES {
             let site = Site::start_with(series, &manifests, switch_on);
             for asked in &cases.requests {

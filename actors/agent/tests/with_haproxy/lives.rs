@@ -241,23 +241,33 @@ async fn a_bundle_that_haproxy_cannot_start_with_is_taken_back(variable: &str) {
     let (one, two) = (Backend::start("one").await, Backend::start("two").await);
     let (files, after) = (setting.files(&[one.line("s1")]), setting.files(&[two.line("s1")]));
     bring(&agent, None, &files).await;
-    // What someone else has passes every check of the file, and fails at the start.
-    let elsewhere = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    for address in ["203.0.113.1:80".to_owned(), elsewhere.local_addr().unwrap().to_string()] {
-        let mut taken = files.clone();
+    let with_bind = |address: &str| {
+        let mut files = files.clone();
         let bind = format!("frontend main\n    bind {address}\n");
-        let config = taken["haproxy.cfg"].replace("frontend main\n", &bind);
-        taken.insert("haproxy.cfg".to_owned(), config);
-        match agent.apply(order(Some(&files), &taken, reload())).await {
-            Outcome::Refused { message, .. } => assert!(message.contains(&address), "{message}"),
-            other => panic!("{other:?}"),
-        }
-        assert_eq!(setting.get("/").await.unwrap(), "one");
-        assert_eq!(agent.status().await.running.map(|r| r.digest), Some(digest(&files)));
+        let config = files["haproxy.cfg"].replace("frontend main\n", &bind);
+        files.insert("haproxy.cfg".to_owned(), config);
+        files
+    };
+    // What cannot be listened at passes every check of the file, and fails at the start.
+    match agent.apply(order(Some(&files), &with_bind("203.0.113.1:80"), reload())).await {
+        Outcome::Refused { message, .. } => assert!(message.contains("203.0.113.1:80"), "{message}"),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(setting.get("/").await.unwrap(), "one");
+    assert_eq!(agent.status().await.running.map(|r| r.digest), Some(digest(&files)));
+    // Where somebody else listens HAProxy gives up its sockets of files for a second try, and does not take them up again: operations go
+    // by the master.
+    let elsewhere = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = elsewhere.local_addr().unwrap().to_string();
+    match agent.apply(order(Some(&files), &with_bind(&taken), reload())).await {
+        Outcome::Refused { message, .. } => assert!(message.contains(&taken), "{message}"),
+        other => panic!("{other:?}"),
     }
     let outcome = agent.apply(order(Some(&files), &after, runtime([two.replaces("s1")]))).await;
     assert!(matches!(outcome, Outcome::Applied { reloaded: false, .. }), "{outcome:?}");
-    assert_eq!(setting.get("/").await.unwrap(), "two");
+    assert_eq!(agent.status().await.running.map(|r| r.digest), Some(digest(&after)));
+    bring(&agent, Some(&after), &files).await;
+    assert_eq!(setting.get("/").await.unwrap(), "one");
     agent.stop(false).await;
 }
 

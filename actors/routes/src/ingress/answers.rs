@@ -21,8 +21,12 @@ impl Reading<'_> {
         }
         let (of_routes, of_hosts): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.of_routes);
         for (host, standing) in hosts {
-            for answer in of_routes.iter().rev().chain(of_hosts.iter().rev()) {
+            for answer in of_routes.iter().rev() {
                 self.answer(&host, standing, answer);
+            }
+            // What is said of a whole host is not for that of another namespace.
+            for answer in of_hosts.iter().rev() {
+                self.answer(&host, ClaimPriority::Spare, answer);
             }
         }
     }

@@ -6,6 +6,7 @@ use crate::{
     around::{Around, service},
     auth_server,
     client::{Way, ask},
+    options::certificate,
     site::{Scheme, Site},
 };
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
@@ -189,8 +190,8 @@ fn clients_with_a_good_certificate_come_in() {
         "data": {"ca.crt": BASE64.encode(&authority.pem)}});
     for family in [Family::IngressNginx, Family::HaproxyIngress] {
         let mut guarded = ingress(family, "/", "s1", &[("auth-tls-secret", "shop/clients")]);
-        guarded["spec"]["tls"] = json!([{"hosts": [HOST]}]);
-        let manifests = [guarded, secret.clone()];
+        guarded["spec"]["tls"] = json!([{"hosts": [HOST], "secretName": "a-tls"}]);
+        let manifests = [guarded, secret.clone(), certificate()];
         for series in SERIES {
             let site = site(series, family, &manifests);
             let stranger = site.get(Scheme::Https, HOST, "/");

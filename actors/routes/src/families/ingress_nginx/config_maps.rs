@@ -54,6 +54,11 @@ pub fn headers(said: &Said<'_>, to: &mut Translation<'_>) {
     }
 }
 
+/// Each line of a value would be a header of its own, whoever allows that one.
+fn is_one_line(value: &str) -> bool {
+    !value.contains(['\r', '\n'])
+}
+
 fn lines(headers: &[(String, String)]) -> String {
     headers.iter().map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>().join("\n")
 }
@@ -88,7 +93,7 @@ fn custom(own: &[(String, String)], said: &Said<'_>, to: &mut Translation<'_>) -
     for (name, value) in own {
         let why = if !allowed.contains(name) {
             "which global-allowed-response-headers of the controller's ConfigMap does not allow"
-        } else if value.contains("${") || !to.is_value("response-headers", &format!("{name}: {value}")) {
+        } else if value.contains("${") || !is_one_line(value) || !to.is_value("response-headers", &format!("{name}: {value}")) {
             "whose value or name is none that can be set"
         } else {
             continue;
@@ -126,7 +131,8 @@ fn of_all(
             to.add("remove-request-headers", &name, key);
             continue;
         }
-        match with_our_variables(&value).filter(|value| to.is_value(option, &format!("{name}: {value}"))) {
+        let value = with_our_variables(&value).filter(|value| is_one_line(value));
+        match value.filter(|value| to.is_value(option, &format!("{name}: {value}"))) {
             Some(value) => headers.push((name, value)),
             None => to.ignored_by_config(
                 key,

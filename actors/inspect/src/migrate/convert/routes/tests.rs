@@ -131,7 +131,9 @@ fn paths_are_rewritten_as_far_as_a_filter_does() {
     let (file, routes) = done(Family::IngressNginx, &ingress("a", &[(&*target, "/v2")], "a.example", "/v1"));
     let rule = &routes[0]["spec"]["rules"][0];
     assert_eq!(rule["matches"][0]["path"]["type"], "RegularExpression", "{}", file.text);
-    assert_eq!(rule["filters"][0]["urlRewrite"]["path"]["replaceFullPath"], "/v2", "{}", file.text);
+    let filters = rule["filters"].as_array().unwrap();
+    let rewrite = filters.iter().find(|filter| filter["type"] == "URLRewrite").unwrap();
+    assert_eq!(rewrite["urlRewrite"]["path"]["replaceFullPath"], "/v2", "{}", file.text);
     let (file, routes) =
         done(Family::IngressNginx, &ingress("a", &[(&*target, "/$1")], "a.example", "/v1/(.*)/x"));
     assert!(routes.is_empty() && file.ingresses[0].stays.is_some(), "{}", file.text);
