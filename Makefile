@@ -51,10 +51,11 @@ audit: ## known vulnerabilities of the dependencies; needs cargo-deny and GitHub
 	@command -v cargo-deny >/dev/null || { echo "make audit needs cargo-deny: cargo install --locked cargo-deny" >&2; exit 1; }
 	cargo deny --locked check
 
+# Most tests wait for a HAProxy most of the time: three times as many as there are processors run at a time.
 unit: ## the tests of each crate, with real HAProxys
 	@echo "== unit tests"
 	$(cargo) build --workspace --bins --tests
-	$(with) haproxy cluster definitions helm helm-4 image jinja2 -- $(cargo) test --workspace --no-fail-fast
+	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$((3 * $$(nproc)))} $(with) haproxy cluster definitions helm helm-4 image jinja2 -- $(cargo) test --workspace --no-fail-fast
 
 hostile: ## the worst objects beside innocent tenants on a running HAProxy; ONLY=words runs those whose names contain one
 	@echo "== hostile objects"

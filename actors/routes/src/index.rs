@@ -50,8 +50,11 @@ pub struct RouteIndex {
     /// All objects are read by something else than before.
     is_read_anew: bool,
     /// By hosts of routes the paths behind which somebody is asked, and the objects that want that.
-    lookups: HashMap<Arc<str>, BTreeSet<(Arc<str>, Arc<ObjectRef>)>>,
+    lookups: HashMap<Arc<str>, BTreeSet<PathLookup>>,
 }
+
+/// A path behind whose route somebody is asked, and the object that wants that.
+type PathLookup = (Arc<str>, Arc<ObjectRef>);
 
 /// What is to be decided again.
 #[derive(Debug, Default)]

@@ -177,8 +177,11 @@ impl ReloadPace {
     }
 }
 
+/// Options, and the backends that have them.
+type StaticLines<'c> = (Map<String, Value>, Vec<&'c Backend>);
+
 /// What HAProxy reads of an object at a start only: by the names of groups the options, and the backends that have them.
-fn lines(claims: &Claims) -> BTreeMap<Arc<str>, (Map<String, Value>, Vec<&Backend>)> {
+fn lines(claims: &Claims) -> BTreeMap<Arc<str>, StaticLines<'_>> {
     let mut of_all = Map::new();
     let mut all = BTreeMap::new();
     for (number, group) in claims.groups.iter().enumerate() {

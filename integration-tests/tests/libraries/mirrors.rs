@@ -306,7 +306,12 @@ fn a_service_that_is_not_there_is_told_and_gets_nothing() {
     let (_, warnings) =
         rendered_alone(std::slice::from_ref(&route)).unwrap_or_else(|e| panic!("{}", sentences(&e)));
     let said = sentences(&warnings);
-    assert!(said.contains("mirror-service, default-service or error-service name Service absent, which is not there"), "{said}");
+    assert!(
+        said.contains(
+            "mirror-service, default-service or error-service name Service absent, which is not there"
+        ),
+        "{said}"
+    );
     on_each_haproxy_with(&[route], |_| {}, |site| assert_eq!(ask(site, "GET", "/on", "", ""), Some(1)));
     for elsewhere in ["evil/next:80", "next.evil:80", "http://next"] {
         let problems = rendered_alone(&[self::route("shop", "on", &[("mirror-service", elsewhere)])]);

@@ -112,7 +112,7 @@ fn servers_are_shown_the_certificate_that_is_given_or_nothing_is_sent() {
     let plain = Around::servers(&authority, "b.example");
     answered(&plain, "h1-tls", &optional, &[], Some("h1-tls HTTP/1.1 h1-tls.shop.svc /on"));
     answered(&servers, "mtls", &optional, &[], None);
-    answered(&servers, "mtls", &optional, &[strange.clone()], None);
+    answered(&servers, "mtls", &optional, std::slice::from_ref(&strange), None);
     answered(&servers, "mtls", &optional, &[pair], Some("mtls haproxy 127.0.0.1 mtls.shop.svc"));
     for unusable in [
         vec![],

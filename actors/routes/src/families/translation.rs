@@ -380,7 +380,7 @@ impl<'t> Translation<'t> {
     /// Has requests for one path answered by options, by 503 where one of them cannot be read. `of_routes`: as far as routes of the
     /// Ingress take the path.
     pub fn answer(&mut self, path: &str, of_routes: bool, options: &[(&'static str, String)]) {
-        let options = options.iter().map(|(option, text)| self.value_or_closed(*option, text)).collect();
+        let options = options.iter().map(|(option, text)| self.value_or_closed(option, text)).collect();
         self.answers.push(PathAnswer { path: path.to_owned(), of_routes, options });
     }
 

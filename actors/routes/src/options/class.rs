@@ -273,7 +273,7 @@ mod tests {
         let settings = Settings::of(context.as_object().unwrap());
         let told = |text: &str| {
             let written = [("max-body-size", text), ("retries", "3")];
-            let found = RouteOptions::read(written.into_iter(), &settings).ineffective;
+            let found = RouteOptions::read(written, &settings).ineffective;
             found.into_iter().map(|finding| finding.sentence).collect::<Vec<_>>()
         };
         let overridden = "annotation haproxy-haptic.org/max-body-size does not count as it is written: the class enforces something else";

@@ -93,7 +93,10 @@ fn custom(own: &[(String, String)], said: &Said<'_>, to: &mut Translation<'_>) -
     for (name, value) in own {
         let why = if !allowed.contains(name) {
             "which global-allowed-response-headers of the controller's ConfigMap does not allow"
-        } else if value.contains("${") || !is_one_line(value) || !to.is_value("response-headers", &format!("{name}: {value}")) {
+        } else if value.contains("${")
+            || !is_one_line(value)
+            || !to.is_value("response-headers", &format!("{name}: {value}"))
+        {
             "whose value or name is none that can be set"
         } else {
             continue;

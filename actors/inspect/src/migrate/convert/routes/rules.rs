@@ -83,7 +83,7 @@ impl RuleMaker<'_> {
         let (wanted, rewrite) = self.compared(host, path)?;
         let redirect = filters::redirect(&options, &mut self.left);
         let is_first = redirect.is_some() && options.is_on("redirect-first");
-        let to_https = if is_first { None } else { self.to_https(host, path, &options) };
+        let to_https = if is_first { None } else { self.redirected_to_https(host, path, &options) };
         let matches = self.matches(path, &wanted);
         if let Some(redirect) = redirect {
             rules.push(json!({"matches": matches, "filters": [redirect]}));
@@ -197,7 +197,7 @@ impl RuleMaker<'_> {
     }
 
     /// The filter that leads requests over HTTP to HTTPS, where they are.
-    fn to_https(&mut self, host: &str, path: &MovedPath, options: &RouteOptions) -> Option<Value> {
+    fn redirected_to_https(&mut self, host: &str, path: &MovedPath, options: &RouteOptions) -> Option<Value> {
         let over_http = &self.written.foreign().over_http;
         if over_http.iter().any(|start| path.path.starts_with(start.as_str())) {
             return None;
