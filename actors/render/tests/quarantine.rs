@@ -220,31 +220,6 @@ fn an_object_is_tried_again_when_what_its_block_had_read_changes_and_not_before(
     assert_eq!((cluster.render().renders, cluster.held()), (1, vec![]));
 }
 
-#[test]
-fn what_fails_for_another_object_that_it_is_made_with_is_tried_again_when_anything_changes_or_after_a_rest() {
-    let text = "{{#each (routes \"ingresses\") as |set|}}\n{{#each set.rejected as |why|}}\n{{register_error set why}}\n{{/each}}\n\
-        {{#each set.routes as |r|}}\n{{r.key}} {{set.metadata.name}}\n{{/each}}\n{{/each}}\n";
-    let mut cluster = Cluster::new(Setup::new("defaults\n").map("m", text));
-    cluster.change(|setup| put(put(setup.service("n", "s"), "a", "a.example"), "b", "b.example"));
-    cluster.render();
-    cluster.change(|setup| put(setup, "b", "a.example"));
-    cluster.render();
-    assert_eq!(cluster.held(), ["b true"], "the host is that of a");
-    cluster.change(|setup| put(setup, "a", "other.example"));
-    let outcome = cluster.render();
-    assert_eq!((cluster.held(), &*map_of(&outcome)), (vec![], "a.example/ b\nother.example/ a\n"));
-    cluster.change(|setup| put(setup, "a", "a.example"));
-    cluster.render();
-    assert_eq!(cluster.held(), ["b false"]);
-    cluster.change(|setup| put(setup, "a", "other.example"));
-    cluster.render();
-    assert_eq!(cluster.held(), ["b false"], "what comes and goes costs no second render each time");
-    assert_eq!(cluster.quarantine.next_try(cluster.now), Some(Duration::from_secs(30)));
-    cluster.now += Duration::from_secs(30);
-    let outcome = cluster.render();
-    assert_eq!((cluster.held(), &*map_of(&outcome)), (vec![], "a.example/ b\nother.example/ a\n"));
-}
-
 /// Another haproxy.cfg for the same objects.
 fn configure(cluster: &mut Cluster, template: &str) {
     cluster.change(|setup| setup.with("haproxyConfig/template", json!(template)));

@@ -10,7 +10,7 @@ use super::{
 use haptic_model::{Finding, FindingKind, ObjectRef};
 use serde_json::{Map, Value};
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -180,28 +180,27 @@ impl ReloadPace {
 /// Options, and the backends that have them.
 type StaticLines<'c> = (Map<String, Value>, Vec<&'c Backend>);
 
-/// What HAProxy reads of an object at a start only: by the names of groups the options, and the backends that have them.
+/// What HAProxy reads of an object at a start only, by the names of groups; of all but the first what is different there.
 fn lines(claims: &Claims) -> BTreeMap<Arc<str>, StaticLines<'_>> {
-    let mut of_all = Map::new();
     let mut all = BTreeMap::new();
+    let mut has_some = false;
+    let mut backends: HashMap<usize, Vec<&Backend>> = HashMap::new();
+    for route in claims.routes.iter().filter(|route| !route.repeated) {
+        backends.entry(route.group).or_default().push(&route.backend);
+    }
     for (number, group) in claims.groups.iter().enumerate() {
-        let own = group.options.read();
-        let mut options: Map<String, Value> = of_all.clone();
-        options.extend(
-            own.into_iter().filter(|(name, _)| row(name).is_some_and(|row| row.reload == Reload::Change)),
-        );
-        if number == 0 {
-            of_all.clone_from(&options);
-        }
-        options.retain(|_, value| !value.is_null());
-        if options.is_empty() {
+        let mut options = group.options.read();
+        options.retain(|name, _| row(name).is_some_and(|row| row.reload == Reload::Change));
+        let is_own = options.values().any(|value| !value.is_null());
+        has_some |= number == 0 && is_own;
+        if !has_some && !is_own {
             continue;
         }
-        let of_group = claims.routes.iter().filter(|route| route.group == number && !route.repeated);
-        let mut backends: Vec<&Backend> = of_group.map(|route| &route.backend).chain(&group.others).collect();
-        backends.sort();
-        backends.dedup();
-        all.insert(group.id.clone(), (options, backends));
+        let mut of_group = backends.remove(&number).unwrap_or_default();
+        of_group.extend(&group.others);
+        of_group.sort();
+        of_group.dedup();
+        all.insert(group.id.clone(), (options, of_group));
     }
     all
 }

@@ -154,7 +154,9 @@ fn services_of(objects: &str) -> Outcome<Vec<Value>> {
                 numbered => json!({ "port": numbered["number"] }),
             };
             let metadata = json!({ "namespace": ingress["metadata"]["namespace"], "name": backend["name"] });
-            let service = json!({ "apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": { "ports": [port] } });
+            let spec = json!({ "clusterIP": "10.96.0.9", "ports": [port] });
+            let service =
+                json!({ "apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec });
             match services.iter_mut().find(|known| named(known) == named(&service)) {
                 Some(known) => {
                     known["spec"]["ports"].as_array_mut().into_iter().for_each(|all| all.push(port.clone()))

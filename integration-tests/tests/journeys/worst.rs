@@ -47,7 +47,11 @@ pub async fn gateways_are_taken(scene: Scene) -> Outcome {
     let is_of_gateways = |object: &Value| {
         object["apiVersion"].as_str().is_some_and(|version| version.starts_with("gateway.networking.k8s.io/"))
     };
-    let objects: Vec<Value> = tenant.objects.into_iter().filter(is_of_gateways).collect();
+    let mut objects: Vec<Value> = tenant.objects.into_iter().filter(is_of_gateways).collect();
+    // The definitions are those of the standard channel, which has no such filter.
+    for rules in objects.iter_mut().filter_map(|object| object.pointer_mut("/spec/rules")?.as_array_mut()) {
+        rules.retain(|rule| !rule.to_string().contains("ExternalAuth"));
+    }
     cases.push(Case::new(addresses, "all that the Gateway API knows", |_| objects));
     are_taken(&scene, &cases).await
 }

@@ -21,7 +21,10 @@ use std::{
     collections::BTreeSet,
     io::{Read, Write},
     net::{TcpListener, TcpStream},
-    sync::{Arc, LazyLock},
+    sync::{
+        Arc, LazyLock,
+        atomic::{AtomicUsize, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -113,8 +116,9 @@ const RECIPES: &[(&str, See)] = &[
         let begun = Instant::now();
         assert_eq!(get(site, "/").body.len(), LARGE);
         assert!(begun.elapsed() > Duration::from_secs(1), "{:?}", begun.elapsed());
-        // One more than there may be: the first request of those below may come before some of them.
-        let held = never_answered(site, 11);
+        let held = never_answered(site, 10);
+        // A request that came before some of them would take the place of one.
+        within_patience(|| UNANSWERED.load(Ordering::Relaxed) == 10);
         within_patience(|| get(site, "/").status == 429);
         drop(held);
     }),
@@ -473,6 +477,9 @@ fn sick_server() -> u16 {
 /// Bytes of a large answer.
 const LARGE: usize = 1_500_000;
 
+/// Requests that wait for an answer of the server below.
+static UNANSWERED: AtomicUsize = AtomicUsize::new(0);
+
 /// A server of large answers, and of none to `/never`; its port. It ends with the process.
 fn server_of_large_answers() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -481,7 +488,10 @@ fn server_of_large_answers() -> u16 {
         let mut head = [0; 4096];
         let length = connection.read(&mut head)?;
         if String::from_utf8_lossy(&head[..length]).contains("/never") {
-            return std::io::copy(&mut connection, &mut std::io::sink()).map(drop);
+            UNANSWERED.fetch_add(1, Ordering::Relaxed);
+            let ended = std::io::copy(&mut connection, &mut std::io::sink());
+            UNANSWERED.fetch_sub(1, Ordering::Relaxed);
+            return ended.map(drop);
         }
         let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {LARGE}\r\nConnection: close\r\n\r\n");
         connection.write_all(head.as_bytes())?;

@@ -41,6 +41,8 @@ pub(crate) struct Sockets {
     master: PathBuf,
     /// The worker's own socket, there when HAProxy was started with the agent's file.
     worker: PathBuf,
+    /// Whether the worker may be asked through the master when its own socket is not there.
+    through_master: bool,
     times: Histogram,
     idle: Arc<Mutex<Idle>>,
 }
@@ -67,9 +69,9 @@ struct Idle {
 }
 
 impl Sockets {
-    /// The sockets at these paths.
-    pub(crate) fn new(master: PathBuf, worker: PathBuf, times: Histogram) -> Self {
-        Self { master, worker, times, idle: Arc::default() }
+    /// The sockets at these paths. With `through_master`, a worker without the agent's socket is asked through its master.
+    pub(crate) fn new(master: PathBuf, worker: PathBuf, through_master: bool, times: Histogram) -> Self {
+        Self { master, worker, through_master, times, idle: Arc::default() }
     }
 
     pub(crate) fn master(&self) -> &Path {
@@ -150,13 +152,11 @@ impl Sockets {
 
     // --- the worker --------------------------------------------------------------------------------
 
-    /// Opens a connection to whichever worker accepts it, and asks who it is. The worker's own socket is not there where HAProxy was not
-    /// started with the agent's file, and refuses connections after a reload that failed because an address was taken: HAProxy pauses
-    /// its own for a second try. Then the master passes on what is said.
+    /// Opens a connection to whichever worker accepts it, and asks who it is.
     pub(crate) async fn worker(&self) -> Result<Worker, SocketError> {
         let mut channel = match Channel::open(&self.worker, false, self.times.clone()).await {
-            Err(not_there @ SocketError::Unreachable { .. }) => {
-                Channel::open(&self.master, true, self.times.clone()).await.map_err(|_| not_there)?
+            Err(SocketError::Unreachable { .. }) if self.through_master => {
+                Channel::open(&self.master, true, self.times.clone()).await?
             }
             channel => channel?,
         };
@@ -240,7 +240,7 @@ mod tests {
     use tokio::net::UnixListener;
 
     fn sockets(dir: &Path) -> Sockets {
-        Sockets::new(dir.join("m"), dir.join("w"), Histogram::noop())
+        Sockets::new(dir.join("m"), dir.join("w"), false, Histogram::noop())
     }
 
     #[tokio::test(start_paused = true)]

@@ -96,12 +96,12 @@ impl HaproxyProcess {
                 let binary = process::find_program(binary)?;
                 let version = process::version_of(&binary).await?;
                 let (master, worker) = (folder.master_socket(), folder.worker_socket());
-                let sockets = Sockets::new(master, worker, times);
+                let sockets = Sockets::new(master, worker, false, times);
                 let launch = Launch { binary, args, folder: folder.clone(), sockets: sockets.clone() };
                 (sockets, Some(HaproxySupervisor::new(launch)), version)
             }
             HaproxyMode::Attach { master_socket } => {
-                (Sockets::new(master_socket, folder.worker_socket(), times), None, String::new())
+                (Sockets::new(master_socket, folder.worker_socket(), true, times), None, String::new())
             }
         };
         Ok(Self {

@@ -1,7 +1,7 @@
 //! Carrying out an order: checks first, then runtime operations or a reload, then what counts on disk. One at a time; only
 //! the writing of files goes on beside operations.
 
-use super::{LoadedBundle, RunningState};
+use super::{LoadedBundle, RunningState, addresses};
 use crate::{
     disk::{
         Disk, DiskError,
@@ -279,6 +279,7 @@ impl<'a> ApplyOrder<'a> {
             return Err(Outcome::Conflict { running });
         }
         let target = self.resolve(apply).await?;
+        self.refuse_taken_addresses(&target).await?;
         let old = self.disk.stored().map(|stored| stored.number());
         let stored = self.disk.write(target).await?;
         let number = stored.number();
@@ -309,6 +310,33 @@ impl<'a> ApplyOrder<'a> {
                 back?;
                 Err(problem.into())
             }
+        }
+    }
+
+    /// Refuses what listens where somebody else does, in HAProxy's words, before HAProxy meets it. One that the agent does not start may
+    /// have another network.
+    async fn refuse_taken_addresses(&self, target: &Arc<TargetBundle>) -> Result<(), Outcome> {
+        if !self.haproxy.is_supervised() {
+            return Ok(());
+        }
+        let wanted = target.clone();
+        let new = self.disk.run(move |bundles, stored| {
+            let after = wanted.content(bundles, stored, &wanted.config).ok()?;
+            let before = stored.and_then(|stored| {
+                let target = stored.as_target();
+                target.content(bundles, Some(stored), &target.config).ok()
+            });
+            Some(addresses::new_addresses(before.as_deref().unwrap_or_default(), &after))
+        });
+        match addresses::taken(&new.await?.unwrap_or_default()) {
+            None => Ok(()),
+            Some((line, address)) => Err(Outcome::Refused {
+                message: format!(
+                    "Binding [{}:{line}]: cannot bind socket (Address already in use) for [{address}]",
+                    target.config
+                ),
+                reload_may_help: false,
+            }),
         }
     }
 

@@ -1,5 +1,6 @@
 //! What HAProxy runs, beside what is on disk.
 
+mod addresses;
 pub(crate) mod apply;
 pub(crate) mod audit;
 pub(crate) mod startup;

@@ -1,7 +1,7 @@
 //! One object that is held back: which version of it, what stands in for it, and when it is tried again.
 
 use super::RenderTiming;
-use crate::{engine::Read, servers::fleet_services};
+use crate::engine::Read;
 use haptic_model::{
     ActiveConfig, Diagnostic, Generation, Instead, Object, ObjectRef, Quarantined, Snapshots, store::Key,
 };
@@ -30,9 +30,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// Who found it at fault.
 #[derive(Clone, Debug)]
 pub(super) enum FoundBy {
-    /// A render, in milliseconds: it is tried again as soon as anything changes that its block had read. Where that was made
-    /// of watched objects, anything at all may be the cause: then it was so often, and rests as what checks find. Else 0.
-    ByRender { relapses: u32, seen: Vec<ObservedRead> },
+    /// A render, in milliseconds: it is tried again as soon as anything changes that its block had read.
+    ByRender { seen: Vec<ObservedRead> },
     /// A later stage, so often: it is tried again after a rest, too.
     ByChecks { relapses: u32, seen: Vec<ObservedRead> },
     /// Nobody yet: it is among those that changed, and was so often.
@@ -103,20 +102,19 @@ impl QuarantineEntry {
         found: FoundBy,
         moment: &RenderTiming<'_>,
     ) -> Self {
-        let refusals = match &found {
+        let relapses = match &found {
             FoundBy::ByChecks { relapses, .. } | FoundBy::Suspected { relapses, .. } => *relapses,
             FoundBy::ByRender { .. } => 0,
         };
-        let not_before = moment.now + pause(refusals);
+        let not_before = moment.now + pause(relapses);
         let rest = match &found {
-            FoundBy::ByRender { relapses: 0, .. } => None,
-            FoundBy::ByRender { relapses, .. } | FoundBy::ByChecks { relapses, .. } => {
+            FoundBy::ByChecks { relapses, .. } => {
                 Some((moment.now + rest(relapses.saturating_sub(1)), moment.now + rest(relapses + 3)))
             }
             FoundBy::Suspected { costs_a_reload: true, .. } => {
                 Some((moment.now + FIRST_REST, moment.now + FIRST_REST))
             }
-            FoundBy::Suspected { .. } => None,
+            _ => None,
         };
         Self { refused, instead, why, found, since: moment.generation, at: moment.now, rest, not_before }
     }
@@ -186,13 +184,12 @@ impl QuarantineEntry {
         if !same(present, &self.refused) {
             return self.not_before <= now;
         }
-        let is_other = |seen: &[ObservedRead]| seen.iter().any(|seen| !seen.is(snapshots));
-        match (&self.found, self.rest) {
-            (FoundBy::Suspected { .. }, _) => false,
-            (FoundBy::ByRender { seen, .. } | FoundBy::ByChecks { seen, .. }, None) => is_other(seen),
-            (FoundBy::ByRender { seen, .. } | FoundBy::ByChecks { seen, .. }, Some((changes, anyway))) => {
-                anyway <= now || (changes <= now && is_other(seen))
-            }
+        match &self.found {
+            FoundBy::ByRender { seen } => seen.iter().any(|seen| !seen.is(snapshots)),
+            FoundBy::ByChecks { seen, .. } => self.rest.is_some_and(|(changes, anyway)| {
+                anyway <= now || (changes <= now && seen.iter().any(|seen| !seen.is(snapshots)))
+            }),
+            FoundBy::Suspected { .. } => false,
         }
     }
 
@@ -232,14 +229,6 @@ impl ObservedRead {
 /// What one block's reads give now.
 pub(super) fn seen_by(reads: Option<&[Read]>, snapshots: &Snapshots) -> Vec<ObservedRead> {
     seen(reads.map(|reads| [reads.into()]).as_ref().map(<[_; 1]>::as_slice), snapshots)
-}
-
-/// Whether any of these reads is of a store that nobody watches: it is made of those that are. Which Services lead to HAProxy is nobody's
-/// fault: servers are left out for that, with a warning.
-pub(super) fn reads_what_is_made(reads: &[Arc<[Read]>], snapshots: &Snapshots) -> bool {
-    let is_made =
-        |read: &Read| *read.resource != *fleet_services::STORE && snapshots.get(&read.resource).is_none();
-    reads.iter().flat_map(|reads| reads.iter()).any(is_made)
 }
 
 /// What reads give now. Of reads that are not known, or too many, all stores.

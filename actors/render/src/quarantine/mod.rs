@@ -47,8 +47,7 @@ pub struct QuarantineState {
     ground: Option<AttributionBase>,
     /// Known without holding what they were about, with the generations that it was.
     heard: Vec<(Weak<FailureReport>, Generation)>,
-    /// How often an object was found at fault by a stage behind the render, or for something that is made of others; forgotten
-    /// with the configuration.
+    /// How often a stage behind the render has found an object at fault; forgotten with the configuration.
     relapses: BTreeMap<Arc<ObjectRef>, u32>,
     /// What stood in last for objects of which no version was good: that is not one either.
     mended: BTreeMap<Arc<ObjectRef>, Arc<Object>>,
@@ -219,16 +218,19 @@ impl QuarantineState {
                 && entry::find(job.snapshots, object).is_some_and(|(now, _)| entry::same(now, &checked));
             if was || is {
                 let read = reads.get(object).map(Vec::as_slice).unwrap_or_default();
-                let relapses = self.relapse(object);
+                let relapses = self.relapses.entry(object.clone()).or_default();
+                *relapses += 1;
                 // It was found with something else than there is, such as the former version of what waits.
                 let is_mended = entry::is_mended(read, &complaint.rendered.snapshots, job.snapshots);
-                if is_mended && !suspected && relapses == 1 {
+                if is_mended && !suspected && *relapses == 1 {
                     continue;
                 }
                 let found = match suspected || is_mended {
-                    true => FoundBy::Suspected { relapses, costs_a_reload: complaint.good.is_some() },
+                    true => {
+                        FoundBy::Suspected { relapses: *relapses, costs_a_reload: complaint.good.is_some() }
+                    }
                     false => FoundBy::ByChecks {
-                        relapses,
+                        relapses: *relapses,
                         seen: entry::seen_by(reads.get(object).map(Vec::as_slice), job.snapshots),
                     },
                 };
@@ -389,19 +391,10 @@ impl QuarantineState {
         for (object, of_one) in &faults.objects {
             let Some(first) = of_one.first() else { continue };
             let reads = of_one.iter().map(|fault| fault.reads.clone()).collect::<Option<Vec<_>>>();
-            let reads = reads.filter(|reads| !entry::reads_what_is_made(reads, job.snapshots));
-            let relapses = if reads.is_some() { 0 } else { self.relapse(object) };
-            let found = FoundBy::ByRender { relapses, seen: entry::seen(reads.as_deref(), job.snapshots) };
+            let found = FoundBy::ByRender { seen: entry::seen(reads.as_deref(), job.snapshots) };
             any |= self.hold(object, first.diagnostic.clone(), found, job, moment);
         }
         any
-    }
-
-    /// Counts that an object is at fault once more; how often it was.
-    fn relapse(&mut self, object: &Arc<ObjectRef>) -> u32 {
-        let relapses = self.relapses.entry(object.clone()).or_default();
-        *relapses += 1;
-        *relapses
     }
 
     fn hold(
