@@ -108,10 +108,14 @@ impl ReloadPace {
 
     /// What is said of an object that waits.
     pub fn found(&self, object: &ObjectRef) -> Option<Finding> {
-        self.waiting.contains_key(object).then(|| {
-            let sentence = "what it asks for takes a reload of HAProxy, and it or its namespace has had several lately (extraContext.reloadsPerMinute): until it is its turn it is served as before";
-            Finding::new(FindingKind::ReloadDelayed, sentence.to_owned())
-        })
+        let meanwhile = match self.waiting.get(object)?.former {
+            Some(_) => "it is served as before",
+            None => "it is not served",
+        };
+        let sentence = format!(
+            "what it asks for takes a reload of HAProxy, and it or its namespace has had several lately (extraContext.reloadsPerMinute): until it is its turn {meanwhile}"
+        );
+        Some(Finding::new(FindingKind::ReloadDelayed, sentence))
     }
 
     /// What counts for an object that asks for `wanted`, and of which `known` counted until now. With `is_free` all begins anew,
@@ -267,7 +271,8 @@ mod tests {
             assert!(story.is_in_force(&shop, compression));
         }
         assert!(!story.is_in_force(&shop, json!({"timeout-server": 1})));
-        assert_eq!((story.due(), story.pace.found(&shop).is_some()), (Some(60), true));
+        assert_eq!(story.due(), Some(60));
+        assert!(story.pace.found(&shop).is_some_and(|said| said.sentence.ends_with("served as before")));
         assert!(story.is_in_force(&shop, json!({"compression": "gzip", "timeout-server": 1})), "no reload");
         assert_eq!((story.due(), story.pace.found(&shop)), (None, None));
         assert!(!story.is_in_force(&shop, json!({"retries": 1})));
@@ -291,6 +296,7 @@ mod tests {
         story.at(6);
         let late = object("shop", "late");
         assert!(!story.is_in_force(&late, compressed()) && !story.known.contains_key(&late));
+        assert!(story.pace.found(&late).is_some_and(|said| said.sentence.ends_with("it is not served")));
         assert!(story.is_in_force(&late, json!({})), "without a reload it comes at once");
         assert!(!story.is_in_force(&late, compressed()));
         assert!(story.is_in_force(&object("blog", "late"), compressed()));

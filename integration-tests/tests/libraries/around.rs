@@ -1,7 +1,7 @@
 //! Another HAProxy around a site: servers that speak what the echo does not (TLS, HTTP/2), and clients that do what the
 //! tests' own client does not (HTTP/2, a certificate).
 
-use crate::site::free_port;
+use crate::ports::free_port;
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use integration_tests::{
     certificate::{self, Authority, Certificate},

@@ -76,7 +76,7 @@ fn requests_with_the_same_key_go_to_the_same_server_from_every_haproxy() {
 fn one_of_two_is_dead(options: &[(&str, &str)]) -> Vec<Value> {
     let mut manifests = leading_to("two", 80, options);
     manifests.extend(service("two", "IPv4", echo::start(), &["127.0.1.1"]));
-    let mut dead = service("two", "dead", crate::site::free_port(), &["127.0.1.3"])[1].clone();
+    let mut dead = service("two", "dead", crate::ports::free_port(), &["127.0.1.3"])[1].clone();
     dead["addressType"] = json!("IPv4");
     manifests.push(dead);
     manifests

@@ -55,7 +55,7 @@ fn a_name_is_no_way_to_what_listens_beside_haproxy() {
 
 #[test]
 fn a_name_is_no_way_to_haproxys_own_metrics() {
-    let health = crate::site::free_port();
+    let health = crate::ports::free_port();
     let change = |spec: &mut Value| {
         only_tests_own(spec);
         spec["templatingSettings"]["extraContext"]["healthPort"] = json!(health);
@@ -73,7 +73,7 @@ fn a_name_is_no_way_to_haproxys_own_metrics() {
 #[test]
 fn a_request_that_comes_back_to_haproxy_ends_after_a_few_rounds() {
     // As the address of HAProxy's own Service: no port that a setting names.
-    let again = crate::site::free_port();
+    let again = crate::ports::free_port();
     let change = |spec: &mut Value| {
         spec["templateSnippets"]["bind-20-again"] = json!({"template": format!("bind 127.0.0.1:{again}\n")});
     };

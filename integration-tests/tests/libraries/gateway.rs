@@ -3,7 +3,8 @@
 use crate::{
     SERIES,
     client::{self, Answer, Way},
-    site::{Site, free_port},
+    ports::free_port,
+    site::Site,
 };
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use integration_tests::{certificate, program::HaproxySeries};

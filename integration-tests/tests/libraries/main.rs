@@ -36,6 +36,7 @@ mod passwords;
 mod paths;
 mod patience;
 mod patterns;
+mod ports;
 mod protocols;
 mod random;
 mod requests;

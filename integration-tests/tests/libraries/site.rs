@@ -3,6 +3,7 @@
 use crate::{
     client::{self, Answer, Way},
     data_plane_api, echo,
+    ports::free_port,
 };
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use haptic_model::{
@@ -20,14 +21,11 @@ use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
     io::{Read as _, Write as _},
-    net::{SocketAddr, TcpListener},
-    os::{
-        linux::net::SocketAddrExt as _,
-        unix::net::{SocketAddr as UnixAddress, UnixListener, UnixStream},
-    },
+    net::SocketAddr,
+    os::unix::net::UnixStream,
     path::Path,
     process::{Child, Command, Stdio},
-    sync::{Arc, Mutex},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -159,19 +157,6 @@ impl Site {
     pub fn address(&self, scheme: Scheme) -> SocketAddr {
         let port = if scheme == Scheme::Http { self.http } else { self.https };
         SocketAddr::from(([127, 0, 0, 1], port))
-    }
-}
-
-/// A port that no other site has, of another process either: two HAProxys would share it without a word.
-pub fn free_port() -> u16 {
-    static CLAIMED: Mutex<Vec<UnixListener>> = Mutex::new(Vec::new());
-    loop {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let name = UnixAddress::from_abstract_name(format!("haptic-test-port-{port}")).unwrap();
-        if let Ok(claim) = UnixListener::bind_addr(&name) {
-            CLAIMED.lock().unwrap().push(claim);
-            return port;
-        }
     }
 }
 

@@ -5,7 +5,8 @@ use crate::{
     around::{Around, service},
     client::{Way, ask, converse},
     echo,
-    site::{Site, free_port},
+    ports::free_port,
+    site::Site,
 };
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use integration_tests::certificate::{self, Authority};

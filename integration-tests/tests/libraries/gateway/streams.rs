@@ -6,7 +6,8 @@ use crate::{
     around::{Around, service},
     client::{self, Answer, Way},
     echo,
-    site::{Site, free_port, rendered_for_with},
+    ports::free_port,
+    site::{Site, rendered_for_with},
 };
 use integration_tests::{certificate::Authority, http::client_config, program::HaproxySeries};
 use serde_json::{Value, json};
