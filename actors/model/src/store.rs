@@ -15,13 +15,24 @@ pub type Key = Arc<[Arc<str>]>;
 /// Namespace and name.
 type ObjectName = (Arc<str>, Arc<str>);
 
+/// Why an object of an on-demand store cannot be had: a sentence that names it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FetchError {
+    /// Nobody answered, or not with an object: whoever asks for another one may wait as long.
+    #[error("{0}")]
+    Unanswered(String),
+    /// It is there, and larger or deeper than an object may be. That says nothing of any other.
+    #[error("{0}")]
+    Unusable(String),
+}
+
 /// Fetches an object that an on-demand store only knows by reference.
 pub trait FetchObject: Send + Sync + fmt::Debug {
     /// The object's current version. May block: called from render threads only.
     ///
     /// # Errors
     /// A sentence naming the object and what the API server said. `Ok(None)`: it is gone.
-    fn fetch(&self, reference: &Arc<ObjectRef>) -> Result<Option<Arc<Object>>, String>;
+    fn fetch(&self, reference: &Arc<ObjectRef>) -> Result<Option<Arc<Object>>, FetchError>;
 }
 
 /// One watched resource's objects at one moment.
@@ -256,7 +267,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// A sentence naming the object and what the API server said.
-    pub fn load(&self, object: &Arc<Object>) -> Result<Option<Arc<Object>>, String> {
+    pub fn load(&self, object: &Arc<Object>) -> Result<Option<Arc<Object>>, FetchError> {
         match &self.fetch {
             None => Ok(Some(object.clone())),
             Some(fetch) => fetch.fetch(&object.reference),

@@ -101,7 +101,7 @@ impl Watched {
         self.note_read();
         let object = match &self.on_demand {
             None => self.object.clone(),
-            Some(store) => store.load(&self.object)?.ok_or_else(|| {
+            Some(store) => store.load(&self.object).map_err(|why| why.to_string())?.ok_or_else(|| {
                 let who = self.reference();
                 format!("{who} was deleted while it was being read; the next render leaves it out")
             })?,

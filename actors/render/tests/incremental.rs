@@ -3,7 +3,7 @@
 use crate::support::{Setup, all};
 use haptic_model::{
     ActiveConfig, Bundle, Diagnostic, FileKey, Fleet, HaproxyPod, Object, ObjectRef, Snapshot, Snapshots,
-    store::FetchObject,
+    store::{FetchError, FetchObject},
 };
 use haptic_render::{Checked, Compiled, RenderLimits, Renderer, Rendering, engine::Uncacheable};
 use proptest::{
@@ -281,7 +281,7 @@ struct World {
 struct Remote(Mutex<u8>);
 
 impl FetchObject for Remote {
-    fn fetch(&self, reference: &Arc<ObjectRef>) -> Result<Option<Arc<Object>>, String> {
+    fn fetch(&self, reference: &Arc<ObjectRef>) -> Result<Option<Arc<Object>>, FetchError> {
         let value = self.0.lock().unwrap().to_string();
         Ok(Some(Arc::new(object_of(reference.clone(), "x", Some(&value)))))
     }

@@ -185,8 +185,7 @@ impl RouteIndex {
             let claims = claims.map(|claims| Arc::new(owners.admit(&object.namespace, claims)));
             (object, claims)
         };
-        let due = self.pace.due_changes();
-        for (object, wanted) in due.into_iter().chain(changes.into_iter().map(admitted)) {
+        for (object, wanted) in changes.into_iter().map(admitted) {
             let before = self.claims.remove(&object);
             let claims = match (&before, wanted) {
                 (_, Some(wanted)) => self.pace.admit(&object, before.as_ref(), wanted, is_free),
@@ -236,6 +235,11 @@ impl RouteIndex {
                 || asked.any(|(of, backend)| names.contains(&(&**of, &*backend.service)))
         };
         self.claims.iter().filter(leads).map(|(object, _)| object.clone()).collect()
+    }
+
+    /// The objects whose turn it is to have HAProxy reloaded: they are to be read again, and given to the next [`Self::update`].
+    pub(super) fn due_objects(&self) -> impl Iterator<Item = &Arc<ObjectRef>> {
+        self.pace.due_objects()
     }
 
     /// The objects of a namespace that a host is named by.

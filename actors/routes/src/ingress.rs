@@ -400,18 +400,22 @@ impl Reading<'_> {
     fn rest(&mut self, family: Option<Family>) {
         let Some(family) = family else { return };
         let Some(backend) = self.claims.routes.first().map(|route| route.backend.clone()) else { return };
-        let of_routes = self.claims.routes.iter().filter(|route| *route.wanted.host != *ANY_HOST);
-        let hosts: BTreeSet<Arc<str>> = of_routes.map(|route| route.wanted.host.clone()).collect();
-        for host in hosts {
-            let wanted = Match::prefix(&host, "");
-            if self.claims.routes.iter().any(|route| route.wanted == wanted) {
+        // Of each host, whether a route of it takes what is left, and whether one has TLS.
+        let mut hosts: BTreeMap<Arc<str>, (bool, bool)> = BTreeMap::new();
+        for route in self.claims.routes.iter().filter(|route| *route.wanted.host != *ANY_HOST) {
+            let (is_whole, has_tls) = hosts.entry(route.wanted.host.clone()).or_default();
+            *is_whole |= route.wanted == Match::prefix(&route.wanted.host, "");
+            *has_tls |= route.tls;
+        }
+        for (host, (is_whole, route_has_tls)) in hosts {
+            if is_whole {
                 continue;
             }
+            let wanted = Match::prefix(&host, "");
             let mut own = OwnOptions::default();
             self.add_root(&host, &mut own);
             let group = self.grouping.of_rest((family == Family::IngressNginx).then_some(own));
-            let mut of_host = self.claims.routes.iter().filter(|route| route.wanted.host == host);
-            let tls = self.has_tls(&host) || of_host.any(|route| route.tls);
+            let tls = self.has_tls(&host) || route_has_tls;
             let standing = ClaimPriority::Rest;
             let backend = backend.clone();
             let route = RouteClaim { wanted, cost: None, backend, standing, tls, group, repeated: false };
@@ -546,6 +550,24 @@ impl Reading<'_> {
             pattern.and_then(|pattern| pattern.cost),
             wanted.conditions.as_ref().and_then(|conditions| conditions.cost()),
         );
+        if wanted.conditions.is_some() && self.grouping.annotations().foreign().refuses {
+            let refused = Match { conditions: None, ..wanted.clone() };
+            self.refuse(refused, path, &backend, pattern.and_then(|pattern| pattern.cost));
+        }
+        self.claims.routes.push(RouteClaim { wanted, cost, backend, standing, tls, group, repeated: false });
+    }
+
+    /// Requests that a route refuses lead to no other route of the host, which another path or a wildcard may have.
+    fn refuse(&mut self, wanted: Match, path: Option<&str>, backend: &Backend, cost: Option<PatternCost>) {
+        let own = OwnOptions {
+            label: " refused".to_owned(),
+            options: BTreeMap::from([("closed", OptionValue::Switch(true))]),
+            without: Vec::new(),
+        };
+        let says = RouteSays { protocol: None, own: Some(own) };
+        let group = self.grouping.number(path.unwrap_or_default(), &backend.service, None, says);
+        let (standing, tls) = (ClaimPriority::Fallback, self.has_tls(&wanted.host));
+        let backend = backend.clone();
         self.claims.routes.push(RouteClaim { wanted, cost, backend, standing, tls, group, repeated: false });
     }
 

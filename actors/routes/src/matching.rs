@@ -100,7 +100,16 @@ impl Match {
     /// Whether it takes a path of its host, whatever else a request has.
     #[must_use]
     pub fn takes(&self, path: &str) -> bool {
-        match &self.shape {
+        self.test_of_paths()(path)
+    }
+
+    /// The same for many paths: an expression is compiled once.
+    pub fn test_of_paths(&self) -> impl Fn(&str) -> bool {
+        let expression = match &self.shape {
+            MatchShape::Regex(text) => regex::bytes::RegexBuilder::new(text).unicode(false).build().ok(),
+            _ => None,
+        };
+        move |path| match &self.shape {
             _ if self.conditions.is_some() => false,
             MatchShape::Exact => *path == *self.path,
             MatchShape::Prefix => format!("{path}/").starts_with(&format!("{}/", self.path)),
@@ -108,10 +117,7 @@ impl Match {
             MatchShape::AnyCase => {
                 path.get(..self.path.len()).is_some_and(|start| start.eq_ignore_ascii_case(&self.path))
             }
-            MatchShape::Regex(text) => regex::bytes::RegexBuilder::new(text)
-                .unicode(false)
-                .build()
-                .is_ok_and(|regex| regex.is_match(path.as_bytes())),
+            MatchShape::Regex(_) => expression.as_ref().is_some_and(|regex| regex.is_match(path.as_bytes())),
         }
     }
 

@@ -1,15 +1,18 @@
 //! Objects that annotations of Ingresses name, or the ConfigMaps of families: other ConfigMaps, and custom resources of haproxytech/kubernetes-ingress. Each
 //! is read when an Ingress is read for which it counts, and such Ingresses are read again when it changes.
 
-use haptic_model::{HAProxyTemplateConfigSpec, Snapshot, Snapshots};
+use haptic_model::{HAProxyTemplateConfigSpec, Snapshot, Snapshots, store::FetchError};
 use serde_json::Value;
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet, hash_map::Entry},
     sync::{Arc, Mutex, PoisonError},
 };
 
 /// An object with more bytes is not read: each Ingress reads it anew.
 const LONGEST: usize = 64 << 10;
+
+/// A name of more bytes is nobody's (the longest that the API server accepts).
+const LONGEST_NAME: usize = 253;
 
 /// What may be named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -41,6 +44,7 @@ pub struct ReferencedObjects {
 #[derive(Debug, Default)]
 struct ReferencingIngresses {
     of: HashMap<Referenced, HashSet<ReferencingIngress>>,
+    named_by: HashMap<ReferencingIngress, Vec<Referenced>>,
     /// What could not be fetched.
     missed: HashSet<Referenced>,
 }
@@ -84,7 +88,7 @@ impl ReferencedObjects {
     /// Follows the stores. Returns the Ingresses that named what is different now.
     pub(crate) fn update(&mut self, stores: &ReferencedStores) -> HashSet<ReferencingIngress> {
         let before = std::mem::replace(&mut self.stores, stores.clone());
-        let ReferencingIngresses { of, missed } =
+        let ReferencingIngresses { of, missed, .. } =
             self.readers.get_mut().unwrap_or_else(PoisonError::into_inner);
         if of.is_empty() {
             return HashSet::new();
@@ -101,6 +105,19 @@ impl ReferencedObjects {
         different.iter().filter_map(|object| of.remove(object)).flatten().collect()
     }
 
+    /// An Ingress is gone, or is read anew: what it named does not count any more.
+    pub(crate) fn forget(&self, ingress: &ReferencingIngress) {
+        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        for object in readers.named_by.remove(ingress).unwrap_or_default() {
+            if let Entry::Occupied(mut naming) = readers.of.entry(object) {
+                naming.get_mut().remove(ingress);
+                if naming.get().is_empty() {
+                    naming.remove();
+                }
+            }
+        }
+    }
+
     /// The object of that name, for an Ingress that is read again when it changes.
     ///
     /// # Errors
@@ -111,19 +128,26 @@ impl ReferencedObjects {
         (namespace, name): (&str, &str),
         ingress: (&str, &str),
     ) -> Result<Value, &'static str> {
+        if namespace.len() > LONGEST_NAME || name.len() > LONGEST_NAME {
+            return Err("whose name is longer than a name may be");
+        }
         let object: Referenced = (kind, namespace.into(), name.into());
+        let ingress: ReferencingIngress = (ingress.0.into(), ingress.1.into());
         let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
-        readers.of.entry(object.clone()).or_default().insert((ingress.0.into(), ingress.1.into()));
+        if readers.of.entry(object.clone()).or_default().insert(ingress.clone()) {
+            readers.named_by.entry(ingress).or_default().push(object.clone());
+        }
         let stores = self.stores.values().filter(|(of, _)| *of == kind);
         let mut found = stores.filter_map(|(_, store)| Some((store, store.get(namespace, name)?)));
         let Some((store, known)) = found.next() else { return Err("which is not there or not watched") };
         // Where one cannot be fetched the next one would wait as long.
-        let fetched = if readers.missed.is_empty() { store.load(known).ok() } else { None };
+        let fetched = readers.missed.is_empty().then(|| store.load(known));
         match fetched {
-            Some(Some(loaded)) if loaded.json.len() > LONGEST => Err("which has more than 64 KiB"),
-            Some(Some(loaded)) => loaded.value().map_err(|_| "which cannot be read"),
-            Some(None) => Err("which is not there"),
-            None => {
+            Some(Ok(Some(loaded))) if loaded.json.len() > LONGEST => Err("which has more than 64 KiB"),
+            Some(Ok(Some(loaded))) => loaded.value().map_err(|_| "which cannot be read"),
+            Some(Ok(None)) => Err("which is not there"),
+            Some(Err(FetchError::Unusable(_))) => Err("which is larger or deeper than an object may be"),
+            Some(Err(FetchError::Unanswered(_))) | None => {
                 readers.missed.insert(object);
                 Err("which could not be fetched, and is asked for again")
             }
@@ -142,7 +166,7 @@ fn differences(kind: ReferencedKind, now: &Snapshot, before: &Snapshot) -> impl 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use haptic_model::{Object, ObjectRef};
+    use haptic_model::{Object, ObjectRef, store::FetchObject};
     use serde_json::json;
 
     fn with(store: &Snapshot, name: &str, data: &str) -> Snapshot {
@@ -178,5 +202,45 @@ mod tests {
         assert_eq!(objects.update(&stores(&changed)).len(), 1);
         // Who did not read it again does not name it any more.
         assert!(objects.update(&stores(&with(&changed, "headers", "3"))).is_empty());
+    }
+    #[test]
+    fn what_an_ingress_named_before_is_forgotten() {
+        let objects = ReferencedObjects::default();
+        let ingress: ReferencingIngress = ("shop".into(), "a".into());
+        for number in 0..1000 {
+            objects.forget(&ingress);
+            let name = format!("headers-{number}");
+            assert!(objects.read(ReferencedKind::ConfigMap, ("shop", &name), ("shop", "a")).is_err());
+        }
+        let long = "x".repeat(60_000);
+        assert!(objects.read(ReferencedKind::ConfigMap, ("shop", &long), ("shop", "a")).is_err());
+        let readers = objects.readers.lock().unwrap();
+        assert_eq!((readers.of.len(), readers.named_by.len()), (1, 1));
+    }
+
+    #[test]
+    fn an_object_that_nobody_can_use_keeps_nobody_from_another_one() {
+        #[derive(Debug)]
+        struct OneIsTooLarge;
+        impl FetchObject for OneIsTooLarge {
+            fn fetch(&self, reference: &Arc<ObjectRef>) -> Result<Option<Arc<Object>>, FetchError> {
+                if &*reference.namespace == "evil" {
+                    return Err(FetchError::Unusable("too large".into()));
+                }
+                let json = br#"{"data":{}}"#.as_slice().into();
+                Ok(Some(Arc::new(Object { reference: reference.clone(), version: 0, json })))
+            }
+        }
+        let mut store = Snapshot::on_demand(Arc::new(OneIsTooLarge));
+        for namespace in ["evil", "shop"] {
+            let reference = Arc::new(ObjectRef::new("configmaps", namespace, "headers"));
+            let key = [Arc::from(namespace), Arc::from("headers")].into();
+            store.apply(Object { reference, version: 0, json: Arc::default() }, key);
+        }
+        let mut objects = ReferencedObjects::default();
+        objects.update(&stores(&store));
+        let read = |of: &str| objects.read(ReferencedKind::ConfigMap, (of, "headers"), (of, "a"));
+        assert!(read("evil").is_err());
+        assert!(read("shop").is_ok());
     }
 }

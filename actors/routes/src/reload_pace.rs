@@ -67,7 +67,6 @@ pub(super) struct ReloadPace {
 struct WaitingChange {
     until: Instant,
     former: Option<Arc<Claims>>,
-    wanted: Arc<Claims>,
 }
 
 impl ReloadPace {
@@ -99,11 +98,11 @@ impl ReloadPace {
         self.clock.zip(self.due()).is_some_and(|((now, _), due)| due <= now)
     }
 
-    /// Changes whose turn it is, to be admitted again.
-    pub fn due_changes(&self) -> Vec<(Arc<ObjectRef>, Option<Arc<Claims>>)> {
-        let Some((now, _)) = self.clock else { return Vec::new() };
-        let due = self.waiting.iter().filter(|(_, waiting)| waiting.until <= now);
-        due.map(|(object, waiting)| (object.clone(), Some(waiting.wanted.clone()))).collect()
+    /// The objects whose turn it is.
+    pub fn due_objects(&self) -> impl Iterator<Item = &Arc<ObjectRef>> {
+        let now = self.clock.map(|(now, _)| now);
+        let due = self.waiting.iter().filter(move |(_, waiting)| now.is_some_and(|now| waiting.until <= now));
+        due.map(|(object, _)| object)
     }
 
     /// What is said of an object that waits.
@@ -144,7 +143,7 @@ impl ReloadPace {
             self.charge(object, now, limits);
             return Some(wanted);
         }
-        self.waiting.insert(object.clone(), WaitingChange { until, former: former.clone(), wanted });
+        self.waiting.insert(object.clone(), WaitingChange { until, former: former.clone() });
         former
     }
 
@@ -194,7 +193,14 @@ fn lines(claims: &Claims) -> BTreeMap<Arc<str>, StaticLines<'_>> {
     }
     for (number, group) in claims.groups.iter().enumerate() {
         let mut options = group.options.read();
-        options.retain(|name, _| row(name).is_some_and(|row| row.reload == Reload::Change));
+        options.retain(|name, value| match row(name) {
+            // A filter in the object's own backends, whatever the size is.
+            Some(row) if row.name == "max-body-size" => {
+                *value = Value::Bool(!value.is_null());
+                *value == Value::Bool(true)
+            }
+            row => row.is_some_and(|row| row.reload == Reload::Change),
+        });
         let is_own = options.values().any(|value| !value.is_null());
         has_some |= number == 0 && is_own;
         if !has_some && !is_own {
@@ -229,22 +235,30 @@ mod tests {
         pace: ReloadPace,
         begin: Instant,
         known: BTreeMap<Arc<ObjectRef>, Arc<Claims>>,
+        wanted: BTreeMap<Arc<ObjectRef>, Arc<Claims>>,
     }
 
     impl Story {
         fn new() -> Self {
-            Self { pace: ReloadPace::default(), begin: Instant::now(), known: BTreeMap::new() }
+            Self {
+                pace: ReloadPace::default(),
+                begin: Instant::now(),
+                known: BTreeMap::new(),
+                wanted: BTreeMap::new(),
+            }
         }
 
         fn at(&mut self, second: u64) {
             let limits = ReloadsPerMinute { object: 1, namespace: 2 };
             self.pace.set_clock(Some((self.begin + Duration::from_secs(second), limits)));
-            for (object, wanted) in self.pace.due_changes() {
-                self.admit(&object, wanted.unwrap());
+            for object in self.pace.due_objects().cloned().collect::<Vec<_>>() {
+                let wanted = self.wanted[&object].clone();
+                self.admit(&object, wanted);
             }
         }
 
         fn admit(&mut self, object: &Arc<ObjectRef>, wanted: Arc<Claims>) {
+            self.wanted.insert(object.clone(), wanted.clone());
             match self.pace.admit(object, self.known.get(object), wanted, false) {
                 Some(claims) => drop(self.known.insert(object.clone(), claims)),
                 None => drop(self.known.remove(object)),
@@ -280,6 +294,17 @@ mod tests {
         assert_eq!((story.due(), story.known.get(&shop)), (None, Some(&claims(json!({"retries": 1})))));
         assert!(!story.is_in_force(&shop, json!({})));
         assert_eq!(story.due(), Some(120));
+    }
+
+    #[test]
+    fn a_limit_of_bodies_takes_a_reload_when_it_comes_and_goes_and_not_when_it_changes() {
+        let (mut story, shop) = (Story::new(), object("shop", "a"));
+        story.at(0);
+        for limit in [json!({"max-body-size": 1}), json!({}), json!({"max-body-size": 2})] {
+            assert!(story.is_in_force(&shop, limit));
+        }
+        assert!(story.is_in_force(&shop, json!({"max-body-size": 3})));
+        assert!(!story.is_in_force(&shop, json!({})));
     }
 
     #[test]

@@ -332,14 +332,19 @@ impl Table {
         };
         let changes = source.differences_from(&before).filter_map(|d| match (d.after, d.before) {
             (Some((object, _)), _) => Some(changed(object, ground, &around)),
-            (None, Some((object, _))) => Some((object.reference.clone(), None)),
+            (None, Some((object, _))) => {
+                around.referenced.forget(&name_of(&object.reference));
+                Some((object.reference.clone(), None))
+            }
             (None, None) => None,
         });
         let mut leading: BTreeSet<_> = self.index.leading_to(&services).into_iter().collect();
+        // What counts for them may be another thing than when they began to wait.
+        leading.extend(self.index.due_objects().cloned());
         leading
             .extend(again.iter().flat_map(|(namespace, host)| self.index.naming(namespace, host).cloned()));
         let mut leading: BTreeSet<ReferencingIngress> =
-            leading.iter().map(|object| (object.namespace.clone(), object.name.clone())).collect();
+            leading.iter().map(|object| name_of(object)).collect();
         leading.extend(naming);
         let leading = leading.iter().filter_map(|(namespace, name)| source.get(namespace, name));
         let leading = leading.map(|object| changed(object, ground, &around));
@@ -376,7 +381,12 @@ impl Table {
     }
 }
 
+fn name_of(ingress: &ObjectRef) -> ReferencingIngress {
+    (ingress.namespace.clone(), ingress.name.clone())
+}
+
 fn changed(object: &Object, ground: &Ground, around: &IngressGround<'_>) -> (Arc<ObjectRef>, Option<Claims>) {
+    around.referenced.forget(&name_of(&object.reference));
     let claims = match ingress::claims(&object.json, &ground.classes, around) {
         Ok(claims) => claims.map(|claims| claims.within(ground.most)),
         Err(why) => Some(unreadable(&object.reference, why)),

@@ -7,7 +7,7 @@ use certificates::secret;
 use haptic_model::{
     ActiveConfig, Finding, FindingKind, FindingKind::*, Findings, Object, ObjectRef, Snapshot, Snapshots,
 };
-use haptic_routes::Routes;
+use haptic_routes::{Routes, store_of};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
@@ -64,6 +64,18 @@ impl Cluster {
     }
 
     fn findings(&mut self) -> Findings {
+        drop(self.beside());
+        self.routes.findings()
+    }
+
+    /// What an Ingress of the namespace shop got.
+    fn set(&mut self, name: &str) -> Value {
+        let stores = self.beside();
+        let sets = stores.get(&store_of("ingresses")).unwrap();
+        sets.get("shop", name).map(|set| set.value().unwrap()).unwrap_or_default()
+    }
+
+    fn beside(&mut self) -> Snapshots {
         let watched = |version: &str, resources: &str| json!({"apiVersion": version, "resources": resources});
         let of_store = |name: &str| match name {
             "ingresses" => watched("networking.k8s.io/v1", "ingresses"),
@@ -79,8 +91,7 @@ impl Cluster {
         let config = ActiveConfig::of("c", "n", serde_json::from_value(spec).unwrap());
         let stores =
             self.stores.iter().map(|(name, store)| (name.clone(), Arc::new(store.clone()))).collect();
-        drop(self.routes.beside(&config, &Snapshots::new(stores)));
-        self.routes.findings()
+        self.routes.beside(&config, &Snapshots::new(stores))
     }
 
     fn of(&mut self, namespace: &str, name: &str) -> Vec<Finding> {
@@ -335,6 +346,72 @@ fn an_ingress_is_read_again_when_what_it_names_comes_changes_and_goes() {
     assert!(!is_closed(&mut cluster));
     cluster.remove("configmaps", "shop", "headers");
     assert!(is_closed(&mut cluster));
+}
+
+#[test]
+fn a_guard_that_comes_while_an_ingress_waits_for_its_reload_counts_at_its_turn() {
+    let mut cluster = Cluster::new();
+    cluster.context = json!({
+        "annotationFamilies": {"haproxy-ingress": {}},
+        "reloadsPerMinute": {"object": 1, "namespace": 1},
+    });
+    let begin = Instant::now();
+    cluster.routes.set_time(begin);
+    let compressed = |host: &str| {
+        let mut ingress = of_host(host, vec![path("/", "Prefix", "web", json!({"number": 80}))]);
+        ingress["metadata"]["annotations"]["haproxy-haptic.org/compression"] = json!("gzip");
+        ingress
+    };
+    cluster.set("none");
+    for number in 0..3_u64 {
+        cluster.routes.set_time(begin + Duration::from_secs(number));
+        cluster.put("ingresses", "shop", &format!("a{number}"), compressed("a.example"));
+        cluster.set("none");
+    }
+    cluster.routes.set_time(begin + Duration::from_secs(4));
+    cluster.put("ingresses", "shop", "late", compressed("late.example"));
+    assert_eq!(cluster.set("late"), Value::Null, "it waits");
+    let ports = json!([{"name": "http", "port": 80}]);
+    let guard = json!({"haproxy-ingress.github.io/allowlist-source-range": "10.0.0.0/8"});
+    cluster.put(
+        "services",
+        "shop",
+        "web",
+        json!({"metadata": {"annotations": guard}, "spec": {"ports": ports}}),
+    );
+    assert_eq!(cluster.set("late"), Value::Null, "it still waits");
+    cluster.routes.set_time(begin + Duration::from_secs(400));
+    let set = cluster.set("late").to_string();
+    assert!(set.contains("10.0.0.0/8"), "{set}");
+}
+
+#[test]
+fn what_certificates_must_be_named_and_cannot_be_asked_closes_the_host_for_others_too() {
+    let mut cluster = Cluster::new();
+    cluster.context = json!({"annotationFamilies": {"ingress-nginx": {}}});
+    let mut ingress = with_tls(None);
+    ingress["metadata"]["annotations"] = json!({"nginx.ingress.kubernetes.io/auth-tls-secret": "shop/ca"});
+    let beside = of_host("shop.example", vec![path("/b", "Prefix", "web", json!({"number": 80}))]);
+    cluster.put("ingresses", "shop", "a", ingress.clone());
+    cluster.put("ingresses", "shop", "b", beside);
+    assert!(!cluster.set("b").to_string().contains("closed"));
+    ingress["metadata"]["annotations"]["nginx.ingress.kubernetes.io/auth-tls-match-cn"] =
+        json!("CN=(anna|bert)");
+    cluster.put("ingresses", "shop", "a", ingress);
+    assert!(cluster.set("b").to_string().contains("closed"), "{}", cluster.set("b"));
+}
+
+#[test]
+fn thousands_of_other_names_and_paths_are_as_many_routes_as_an_object_may_have() {
+    let mut cluster = Cluster::new();
+    cluster.context = json!({"annotationFamilies": {"ingress-nginx": {}}});
+    let paths = (0..2_000).map(|number| path(&format!("/{number}"), "Exact", "web", json!({"number": 80})));
+    let mut ingress = of_host("shop.example", paths.collect());
+    let aliases: Vec<String> = (0..6_000).map(|number| format!("a{number}.example")).collect();
+    ingress["metadata"]["annotations"] =
+        json!({"nginx.ingress.kubernetes.io/server-alias": aliases.join(",")});
+    let found: Vec<FindingKind> = cluster.found(ingress).into_iter().map(|one| one.kind).collect();
+    assert!(found.contains(&TooManyRoutes) && found.contains(&ForeignDiffers), "{found:?}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::{
 use haptic_model::{
     HAProxyTemplateConfigSpec, LimitReached, Object, ObjectRef, Snapshot, Snapshots, StoreLimits,
     crd::{StoreKind, WatchedResource},
-    store::{FetchObject, StoreChange},
+    store::{FetchError, FetchObject, StoreChange},
 };
 use serde_json::{Map, Value};
 use std::{collections::BTreeMap, sync::Arc};
@@ -88,7 +88,7 @@ struct LaidOver {
 }
 
 impl FetchObject for LaidOver {
-    fn fetch(&self, reference: &Arc<ObjectRef>) -> Result<Option<Arc<Object>>, String> {
+    fn fetch(&self, reference: &Arc<ObjectRef>) -> Result<Option<Arc<Object>>, FetchError> {
         if *reference == self.object.reference {
             return Ok(Some(self.object.clone()));
         }
@@ -237,7 +237,7 @@ mod tests {
         #[derive(Debug)]
         struct Older;
         impl FetchObject for Older {
-            fn fetch(&self, reference: &Arc<ObjectRef>) -> Result<Option<Arc<Object>>, String> {
+            fn fetch(&self, reference: &Arc<ObjectRef>) -> Result<Option<Arc<Object>>, FetchError> {
                 let json = br#"{"data":{"x":"older"}}"#.as_slice().into();
                 Ok(Some(Arc::new(Object { reference: reference.clone(), version: 1, json })))
             }

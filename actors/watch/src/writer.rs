@@ -409,7 +409,10 @@ impl StoreWriter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use haptic_model::{Object, store::FetchObject};
+    use haptic_model::{
+        Object,
+        store::{FetchError, FetchObject},
+    };
 
     fn object(namespace: &str, name: &str, content: &str) -> Ingested {
         Ingested {
@@ -673,7 +676,7 @@ mod tests {
     struct Never;
 
     impl FetchObject for Never {
-        fn fetch(&self, _: &Arc<ObjectRef>) -> Result<Option<Arc<Object>>, String> {
+        fn fetch(&self, _: &Arc<ObjectRef>) -> Result<Option<Arc<Object>>, FetchError> {
             Ok(None)
         }
     }

@@ -3,7 +3,8 @@
 use super::line::{Named, Opening, RecordedConfig, RecordedEvent, RecordedQuarantine, RecordingLine};
 use haptic_model::{
     ActiveConfig, Diagnostic, Fleet, HAProxyTemplateConfigSpec, Layout, Object, ObjectRef, Snapshot,
-    Snapshots, store::FetchObject,
+    Snapshots,
+    store::{FetchError, FetchObject},
 };
 use haptic_render::{Checked, CompileCache, Faults, RenderLimits, Renderer, Rendering};
 use haptic_runtime::panics;
@@ -188,7 +189,7 @@ fn active(configuration: &RecordedConfig) -> Result<ActiveConfig, String> {
 struct Nothing;
 
 impl FetchObject for Nothing {
-    fn fetch(&self, reference: &Arc<ObjectRef>) -> Result<Option<Arc<Object>>, String> {
-        Err(format!("{reference} cannot be fetched: nothing is rendered yet"))
+    fn fetch(&self, reference: &Arc<ObjectRef>) -> Result<Option<Arc<Object>>, FetchError> {
+        Err(FetchError::Unanswered(format!("{reference} cannot be fetched: nothing is rendered yet")))
     }
 }

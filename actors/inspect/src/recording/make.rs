@@ -16,7 +16,7 @@ use haptic_commentator::RecordedAttempt;
 use haptic_model::{
     ActiveConfig, Bundle, Fleet, Generation, Object, ObjectRef, Snapshot, Snapshots,
     patch::{Content, Patch},
-    store::{FetchObject, Key},
+    store::{FetchError, FetchObject, Key},
 };
 use serde_json::Value;
 use std::{
@@ -273,14 +273,14 @@ impl Noting {
     fn load(&self, reference: &ObjectRef) -> Result<Option<Value>, String> {
         let Some(store) = self.given.get(&reference.resource) else { return Ok(None) };
         let Some((known, key)) = store.entry(&reference.namespace, &reference.name) else { return Ok(None) };
-        let Some(whole) = store.load(known)? else { return Ok(None) };
+        let Some(whole) = store.load(known).map_err(|why| why.to_string())? else { return Ok(None) };
         redaction::object(&whole, key, &self.config.spec, &mut lock(&self.pseudonyms))
             .map(|(value, _)| Some(value))
     }
 }
 
 impl FetchObject for Noting {
-    fn fetch(&self, reference: &Arc<ObjectRef>) -> Result<Option<Arc<Object>>, String> {
+    fn fetch(&self, reference: &Arc<ObjectRef>) -> Result<Option<Arc<Object>>, FetchError> {
         let named = Named::of(reference);
         let (value, problem) = match self.load(reference) {
             Ok(value) => (value, None),
@@ -298,11 +298,13 @@ impl Fetched {
     ///
     /// # Errors
     /// What it was told in place of an object.
-    pub fn give(&self) -> Result<Option<Arc<Object>>, String> {
+    pub fn give(&self) -> Result<Option<Arc<Object>>, FetchError> {
         match (&self.problem, &self.object) {
-            (Some(problem), _) => Err(problem.clone()),
+            (Some(problem), _) => Err(FetchError::Unusable(problem.clone())),
             (None, None) => Ok(None),
-            (None, Some(value)) => object(&self.named, Some(value)).map(|object| Some(Arc::new(object))),
+            (None, Some(value)) => object(&self.named, Some(value))
+                .map(|object| Some(Arc::new(object)))
+                .map_err(FetchError::Unusable),
         }
     }
 }

@@ -6,7 +6,11 @@ use super::{
     line::{Fetched, File, Named, Opening, RecordedEvent, RecordingHead, RecordingLine},
 };
 use crate::diff::{FileChange, between};
-use haptic_model::{Bundle, Digest, Object, ObjectRef, patch::Content, store::FetchObject};
+use haptic_model::{
+    Bundle, Digest, Object, ObjectRef,
+    patch::Content,
+    store::{FetchError, FetchObject},
+};
 use haptic_render::{Faults, Rendering};
 use serde::Serialize;
 use std::{
@@ -196,12 +200,12 @@ impl Expected {
 struct FromFile(BTreeMap<Named, Fetched>);
 
 impl FetchObject for FromFile {
-    fn fetch(&self, reference: &Arc<ObjectRef>) -> Result<Option<Arc<Object>>, String> {
+    fn fetch(&self, reference: &Arc<ObjectRef>) -> Result<Option<Arc<Object>>, FetchError> {
         match self.0.get(&Named::of(reference)) {
             Some(fetched) => fetched.give(),
-            None => {
-                Err(format!("{reference} was not read when this was recorded, and is not in the recording"))
-            }
+            None => Err(FetchError::Unusable(format!(
+                "{reference} was not read when this was recorded, and is not in the recording"
+            ))),
         }
     }
 }

@@ -12,7 +12,7 @@ use haptic_model::{
     ActiveConfig, Diagnostic, Fleet, Generation, HaproxyVersion, Object, ObjectRef, Quarantine, Quarantined,
     Snapshot, Snapshots,
     pipeline::{Attempt, Cause, Reconcile},
-    store::{FetchObject, Key},
+    store::{FetchError, FetchObject, Key},
 };
 use haptic_render::{RenderLimits, compile};
 use proptest::prelude::*;
@@ -400,10 +400,10 @@ fn what_renders_otherwise_is_told_with_its_file_and_lines() {
 struct Elsewhere;
 
 impl FetchObject for Elsewhere {
-    fn fetch(&self, reference: &Arc<ObjectRef>) -> Result<Option<Arc<Object>>, String> {
+    fn fetch(&self, reference: &Arc<ObjectRef>) -> Result<Option<Arc<Object>>, FetchError> {
         match &*reference.name {
             "a" => Ok(Some(Arc::new(object("secrets", "a", &secret("a", "planted-elsewhere")).0))),
-            "b" => Err("the API server says no".into()),
+            "b" => Err(FetchError::Unanswered("the API server says no".into())),
             _ => Ok(None),
         }
     }

@@ -33,7 +33,7 @@ pub(super) fn translate(keys: &[&'static str], said: &Said<'_>, out: &mut Transl
         let Some(text) = said.text(key) else { continue };
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
         let lines: Vec<&str> = lines.collect();
-        let guard = || lines.iter().find(|line| line.split_whitespace().any(is_guard));
+        let guard = || lines.iter().find(|line| keeps_out(line));
         let mut read = LinesOfBackend::default();
         let unknown = match said.settings.snippets {
             true => lines.iter().find(|line| !read.takes(line)),
@@ -54,6 +54,26 @@ pub(super) fn translate(keys: &[&'static str], said: &Said<'_>, out: &mut Transl
             None => out.cannot(key, &why),
         }
     }
+}
+
+/// Whether a line keeps requests out: so does an answer that is a refusal, and a redirect of some requests to another place than the
+/// same over HTTPS, such as a page that asks for a password.
+fn keeps_out(line: &str) -> bool {
+    let words = words(line).unwrap_or_else(|| line.split_whitespace().map(str::to_owned).collect());
+    let has = |wanted: &str| words.iter().any(|word| word == wanted);
+    let has_conditions = has("if") || has("unless");
+    let refuses = || {
+        let status = words.iter().skip_while(|word| *word != "status").nth(1);
+        has("use-service") || (has("return") && status.is_some_and(|status| is_refusal(status)))
+    };
+    words.iter().any(|word| is_guard(word))
+        || (has("http-request") && refuses())
+        || (has("redirect") && has_conditions && !has("scheme"))
+}
+
+/// Whether a status says that nothing is given; what is no number may be one.
+pub(super) fn is_refusal(status: &str) -> bool {
+    !status.parse().is_ok_and(|status: u16| status < 400)
 }
 
 /// Whether a word keeps requests out.

@@ -126,8 +126,8 @@ impl FamilyConfig {
 
     fn wrong(&mut self, key: &'static FamilyKey, name: &'static str, why: String) {
         let instead = match key.wrong {
-            WrongValue::Default | WrongValue::Drop => "it is ignored",
-            WrongValue::Deny => {
+            WrongValue::Default | WrongValue::Drop if !key.is_snippet() => "it is ignored",
+            _ => {
                 self.closed.insert(name, why.clone());
                 "Ingresses that do not say it themselves answer 503"
             }

@@ -67,7 +67,23 @@ pub enum KeyOutcome {
     Finding(&'static str),
 }
 
+/// Keys with lines of their controller's own proxy.
+const SNIPPETS: [&str; 6] = [
+    "backend-config-snippet",
+    "config-backend",
+    "config-backend-early",
+    "config-backend-late",
+    "configuration-snippet",
+    "server-snippet",
+];
+
 impl FamilyKey {
+    /// Whether its text is lines of its controller's own proxy: they may keep requests out.
+    #[must_use]
+    pub fn is_snippet(&self) -> bool {
+        SNIPPETS.contains(&self.name)
+    }
+
     /// A key of which any text counts, at Ingresses, for nothing.
     #[must_use]
     pub const fn named(name: &'static str) -> Self {

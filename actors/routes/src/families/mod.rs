@@ -157,6 +157,8 @@ pub struct ForeignOptions {
     pub of_services: BTreeMap<Arc<str>, ForeignLevel>,
     /// Whether nothing of it is served.
     pub dropped: bool,
+    /// Whether requests that do not meet the conditions of a route of it are refused, and lead to no other route of the host.
+    pub refuses: bool,
     /// How its paths are read, where that is not as ours are.
     pub paths: Option<PathRules>,
     /// Of a canary, what the options of a route have whose requests it shares.
@@ -208,6 +210,7 @@ impl ForeignOptions {
                 level.closed |= translation.closed;
                 level.blocked = level.blocked.take().or(translation.blocked);
                 all.dropped |= translation.dropped;
+                all.refuses |= translation.refuses;
                 all.paths = all.paths.take().or(translation.paths);
                 all.canary = all.canary.take().or(translation.canary);
                 all.aliases.extend(translation.aliases);
@@ -267,8 +270,10 @@ impl ForeignOptions {
         for level in std::iter::once(&mut self.ingress).chain(self.of_services.values_mut()) {
             level.closed |= guards.contains_key("closed");
             let values = &mut level.written.values;
-            // A location with lists of its own has none of its server.
-            if !values.contains_key("allow-from") && !values.contains_key("deny-from") {
+            // A location with lists of its own has none of its server. Whom the ConfigMap blocks is kept out of all, besides.
+            let denied = values.get("deny-from");
+            let has_denied = denied.is_some() && denied != level.blocked.as_ref();
+            if !values.contains_key("allow-from") && !has_denied {
                 values.extend(guards.iter().map(|(name, value)| (*name, value.clone())));
             }
         }

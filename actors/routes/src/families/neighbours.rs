@@ -5,7 +5,7 @@ use crate::{class::Classes, contest::Age, ingress, options::value::OptionValue};
 use haptic_model::{Object, ObjectRef};
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 /// Options, and what they are.
@@ -42,7 +42,50 @@ pub struct HostOptions {
 #[derive(Clone, Debug, Default)]
 pub struct Neighbours {
     hosts_of: HashMap<Arc<ObjectRef>, Vec<Arc<str>>>,
-    said: HashMap<HostOfNamespace, BTreeMap<(Age, Arc<ObjectRef>), HostOptions>>,
+    said: HashMap<HostOfNamespace, SaidOfHost>,
+}
+
+/// What Ingresses of a namespace say of a host.
+#[derive(Clone, Debug, Default)]
+struct SaidOfHost {
+    by_age: BTreeMap<(Age, Arc<ObjectRef>), HostOptions>,
+    /// What they say together, once it is asked for: each of thousands of Ingresses of a host asks for it.
+    together: OnceLock<HostOptions>,
+}
+
+impl SaidOfHost {
+    fn together(&self) -> &HostOptions {
+        self.together.get_or_init(|| {
+            let mut together = HostOptions::default();
+            self.by_age.values().for_each(|younger| together.add(younger));
+            together
+        })
+    }
+}
+
+impl HostOptions {
+    /// Adds what a younger Ingress says: where there can be only one, that of the older counts.
+    fn add(&mut self, younger: &Self) {
+        let Self { patterns, client, closed, guards, canaries, tls, root, aliases } = self;
+        *patterns |= younger.patterns;
+        *closed |= younger.closed;
+        *tls |= younger.tls;
+        for (values, of_younger) in [(client, &younger.client), (guards, &younger.guards)] {
+            if values.is_empty() {
+                values.clone_from(of_younger);
+            }
+        }
+        for (path, options) in &younger.canaries {
+            canaries.entry(path.clone()).or_insert_with(|| options.clone());
+        }
+        let length = |root: &Option<(usize, OptionValues)>| root.as_ref().map(|(length, _)| *length);
+        if length(&younger.root) > length(root) {
+            root.clone_from(&younger.root);
+        }
+        if aliases.is_empty() {
+            aliases.clone_from(&younger.aliases);
+        }
+    }
 }
 
 impl Neighbours {
@@ -73,15 +116,16 @@ impl Neighbours {
         let mut before: HashMap<Arc<str>, HostOptions> = HashMap::new();
         for host in self.hosts_of.remove(object).unwrap_or_default() {
             let at = (namespace.clone(), host.clone());
-            let Some(all) = self.said.get_mut(&at) else { continue };
-            all.retain(|(_, of), options| {
+            let Some(SaidOfHost { by_age, together }) = self.said.get_mut(&at) else { continue };
+            together.take();
+            by_age.retain(|(_, of), options| {
                 if of != object {
                     return true;
                 }
                 before.insert(host.clone(), std::mem::take(options));
                 false
             });
-            if all.is_empty() {
+            if by_age.is_empty() {
                 self.said.remove(&at);
             }
         }
@@ -90,8 +134,10 @@ impl Neighbours {
             if before.remove(&host).as_ref() != Some(&options) {
                 different.insert((namespace.clone(), host.clone()));
             }
-            let all = self.said.entry((namespace.clone(), host.clone())).or_default();
-            all.insert((age.clone(), object.clone()), options);
+            let SaidOfHost { by_age, together } =
+                self.said.entry((namespace.clone(), host.clone())).or_default();
+            together.take();
+            by_age.insert((age.clone(), object.clone()), options);
             hosts.push(host);
         }
         different.extend(before.into_keys().map(|host| (namespace.clone(), host)));
@@ -106,62 +152,55 @@ impl Neighbours {
         self.said.is_empty()
     }
 
-    fn of(&self, namespace: &str, host: &str) -> impl Iterator<Item = (&ObjectRef, &HostOptions)> {
-        let said = match self.is_empty() {
-            true => None,
-            false => self.said.get(&(namespace.into(), host.into())),
-        };
-        said.into_iter().flatten().map(|((_, object), options)| (&**object, options))
+    fn of(&self, namespace: &str, host: &str) -> Option<&HostOptions> {
+        if self.is_empty() {
+            return None;
+        }
+        self.said.get(&(namespace.into(), host.into())).map(SaidOfHost::together)
     }
 
     /// Whether a host has TLS.
     #[must_use]
     pub fn tls(&self, namespace: &str, host: &str) -> bool {
-        self.of(namespace, host).any(|(_, options)| options.tls)
+        self.of(namespace, host).is_some_and(|host| host.tls)
     }
 
     /// Where requests for the path `/` of a host are redirected: what the Ingress with the longest path says.
     #[must_use]
     pub fn root(&self, namespace: &str, host: &str) -> Option<&OptionValues> {
-        let all = self.of(namespace, host).filter_map(|(_, options)| options.root.as_ref());
-        let longest = all.reduce(|first, next| if next.0 > first.0 { next } else { first });
-        longest.map(|(_, options)| options)
+        self.of(namespace, host)?.root.as_ref().map(|(_, options)| options)
     }
 
     /// Other names of a host, by the oldest Ingress that says some.
     #[must_use]
     pub fn aliases(&self, namespace: &str, host: &str) -> &[Arc<str>] {
-        let aliases = self
-            .of(namespace, host)
-            .map(|(_, options)| &*options.aliases)
-            .find(|aliases| !aliases.is_empty());
-        aliases.unwrap_or_default()
+        self.of(namespace, host).map(|host| &*host.aliases).unwrap_or_default()
     }
 
     /// Whether all paths of a host are regular expressions.
     #[must_use]
     pub fn patterns(&self, namespace: &str, host: &str) -> bool {
-        self.of(namespace, host).any(|(_, options)| options.patterns)
+        self.of(namespace, host).is_some_and(|host| host.patterns)
     }
 
     /// What clients of a host must show, by the oldest Ingress that says it, and whether nobody may get in.
     #[must_use]
     pub fn client(&self, namespace: &str, host: &str) -> (Option<&OptionValues>, bool) {
-        let client =
-            self.of(namespace, host).map(|(_, options)| &options.client).find(|client| !client.is_empty());
-        (client, self.of(namespace, host).any(|(_, options)| options.closed))
+        let of_host = self.of(namespace, host);
+        let client = of_host.map(|host| &host.client).filter(|client| !client.is_empty());
+        (client, of_host.is_some_and(|host| host.closed))
     }
 
     /// Who is kept out of a host, by the oldest Ingress that says it.
     #[must_use]
     pub fn guards(&self, namespace: &str, host: &str) -> Option<&OptionValues> {
-        self.of(namespace, host).map(|(_, options)| &options.guards).find(|guards| !guards.is_empty())
+        self.of(namespace, host).map(|host| &host.guards).filter(|guards| !guards.is_empty())
     }
 
     /// The canary of a path, of the oldest Ingress that has one.
     #[must_use]
     pub fn canary(&self, namespace: &str, host: &str, path: &str, path_type: &str) -> Option<&OptionValues> {
         let wanted = (path.to_owned(), path_type.to_owned());
-        self.of(namespace, host).find_map(|(_, options)| options.canaries.get(&wanted))
+        self.of(namespace, host)?.canaries.get(&wanted)
     }
 }

@@ -11,6 +11,8 @@ const NOBODY: &str = "https://nobody.invalid";
 
 /// So many origins one expression stands for.
 const MOST: usize = 100;
+/// No origin has more bytes: a scheme, a host's name and a port.
+const LONGEST: usize = 300;
 
 /// Lets in the origins in which one of these expressions finds something, as whole ones: few of them as a list, others by an expression.
 /// Whether that can be.
@@ -68,12 +70,15 @@ fn texts(hir: &Hir) -> Option<Vec<String>> {
             (all.len() <= MOST).then_some(all)
         }
         HirKind::Concat(parts) => parts.iter().try_fold(vec![String::new()], |all, part| {
+            if matches!(part.kind(), HirKind::Empty | HirKind::Look(_)) {
+                return Some(all);
+            }
             let next = texts(part)?;
             let joined: Vec<String> = all
                 .iter()
                 .flat_map(|first| next.iter().map(move |second| format!("{first}{second}")))
                 .collect();
-            (joined.len() <= MOST).then_some(joined)
+            (joined.len() <= MOST && joined.iter().all(|text| text.len() <= LONGEST)).then_some(joined)
         }),
         HirKind::Repetition(repetition) if repetition.min == 0 && repetition.max == Some(1) => {
             let mut all = texts(&repetition.sub)?;
@@ -129,5 +134,7 @@ mod tests {
         for text in ["(", "shop", "https://", "^https://[a-z]{2}\\.shop\\.example$", "https://a.*b", "null"] {
             assert_eq!(read(text), None, "{text}");
         }
+        let long = format!("https://[a-j][a-j]{}", ".a".repeat(30_000));
+        assert_eq!(read(&long), None, "no host has such a name");
     }
 }

@@ -203,8 +203,42 @@ fn who_is_refused_by_a_snippet_gets_in_with_no_password() {
     assert!(of(&[("configuration-snippet", "return 410;")]).ingress.closed);
     let of_host = of(&[("server-snippet", "return 403;")]);
     assert!(of_host.ingress.closed && of_host.over_host.contains_key("closed"));
+    for text in [
+        "access_by_lua_block { if ngx.var.x then ngx.exit(403) end }",
+        "if ($cookie_s = \"\") { rewrite ^ /login redirect; }",
+        "ssl_verify_client on;",
+        &"deny 10.0.0.1;\n".repeat(5_000),
+        "deny \u{7}all;",
+    ] {
+        assert!(of(&[("configuration-snippet", text)]).ingress.closed, "{}", &text[..20.min(text.len())]);
+        assert!(of(&[("server-snippet", text)]).over_host.contains_key("closed"));
+    }
+    assert!(!of(&[("configuration-snippet", "gzip_types text/css;")]).ingress.closed);
     let of_path = of(&[("server-snippet", "location = /x { return 403; }")]);
     assert!(!of_path.ingress.closed && of_path.answers[0].options.contains_key("deny-from"));
+}
+
+#[test]
+fn who_is_kept_out_of_a_host_is_so_besides_who_is_blocked_for_all() {
+    let config = json!({"block-cidrs": "192.0.2.0/24"});
+    let settings = settings(json!({"ingress-nginx": {"snippets": "translate", "config": config}}));
+    let of = |annotations: &[(&str, &str)]| {
+        let annotations = annotations
+            .iter()
+            .map(|(key, text)| (format!("nginx.ingress.kubernetes.io/{key}"), (*text).to_owned()))
+            .collect();
+        ForeignOptions::of(settings.families.iter(), &annotations, &[], About::default(), &settings)
+    };
+    let guards = of(&[("server-snippet", "allow 10.0.0.0/8; deny all;")]).over_host;
+    let kept_out = |annotations: &[(&str, &str)]| {
+        let mut beside = of(annotations);
+        beside.keep_out(&guards);
+        beside.ingress.written.values.get("allow-from").map(|value| value.to_json().to_string())
+    };
+    assert!(kept_out(&[]).unwrap().contains("10.0.0.0/8"));
+    // A location with lists of its own has none of its server.
+    assert_eq!(kept_out(&[("denylist-source-range", "198.51.100.0/24")]), None);
+    assert!(kept_out(&[("whitelist-source-range", "0.0.0.0/0")]).unwrap().contains("0.0.0.0/0"));
 }
 
 #[test]

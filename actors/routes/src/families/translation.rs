@@ -99,8 +99,7 @@ impl<'s> Said<'s> {
             _ => key.name,
         };
         if self.values.contains_key(name) || self.wrong.contains(name) {
-            self.add_up(key, place, text);
-            return;
+            return self.add_up(key, place, text, translation);
         }
         if name != key.name {
             translation.written.insert(name, key.name);
@@ -123,6 +122,11 @@ impl<'s> Said<'s> {
                 self.values.insert(name, (value, place));
             }
             None => {
+                // Whom lines keep out that nobody has read, nobody knows.
+                if key.is_snippet() && !text.trim().is_empty() {
+                    self.wrong.insert(name);
+                    return translation.close_unread(key);
+                }
                 // There what is farther counts.
                 if family_falls_back(self.settings.family) && key.wrong == WrongValue::Default {
                     return translation.wrong(key, text, key.value.expected);
@@ -136,15 +140,23 @@ impl<'s> Said<'s> {
     }
 
     /// What is said at a farther place counts besides, where the family has it so.
-    fn add_up(&mut self, key: &'static FamilyKey, place: KeyPlace, text: &str) {
-        if !adds_up(self.settings.family, key.name) || text.len() > MOST_BYTES {
+    fn add_up(
+        &mut self,
+        key: &'static FamilyKey,
+        place: KeyPlace,
+        text: &str,
+        translation: &mut Translation<'_>,
+    ) {
+        if !adds_up(self.settings.family, key.name) {
             return;
         }
-        let known = self.values.get_mut(key.name).filter(|(_, nearer)| *nearer != place);
-        if let Some((nearer, of)) = known
-            && let Some(farther) = (key.value.read)(text)
-        {
-            (*nearer, *of) = (joined(nearer, &farther), place);
+        let Some((nearer, of)) = self.values.get_mut(key.name).filter(|(_, nearer)| *nearer != place) else {
+            return;
+        };
+        match (text.len() <= MOST_BYTES).then(|| (key.value.read)(text)).flatten() {
+            Some(farther) => (*nearer, *of) = (joined(nearer, &farther), place),
+            None if !text.trim().is_empty() => translation.close_unread(key),
+            None => {}
         }
     }
 
@@ -254,6 +266,8 @@ pub struct Translation<'t> {
     pub closed: bool,
     /// Whether nothing of the Ingress is served.
     pub dropped: bool,
+    /// Whether its routes refuse requests that do not meet their conditions.
+    pub refuses: bool,
     /// How paths are read, where that is not as ours are.
     pub paths: Option<PathRules>,
     /// What the options of a route have whose requests it shares; such an Ingress has no routes of its own.
@@ -290,6 +304,7 @@ impl<'t> Translation<'t> {
             values,
             closed: false,
             dropped: false,
+            refuses: false,
             paths: None,
             canary: None,
             aliases: Vec::new(),
@@ -427,6 +442,14 @@ impl<'t> Translation<'t> {
     pub fn close(&mut self, key: &str, why: &str) {
         self.closed = true;
         self.find(FindingKind::ForeignUnreadable, key, format!("{why}: all requests get 503"));
+    }
+
+    /// The same of lines that cannot be read.
+    fn close_unread(&mut self, key: &FamilyKey) {
+        if key.name == "server-snippet" {
+            self.guard_hosts("closed", "true");
+        }
+        self.close(key.name, "has more than 64 KiB, or control characters: nobody knows whom it keeps out");
     }
 
     /// All requests get 503, because of a key of the ConfigMap: what is wrong with it.

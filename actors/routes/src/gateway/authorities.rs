@@ -3,7 +3,7 @@
 //! ConfigMaps are kept by reference only: of a cluster's many only those are fetched that are named.
 
 use super::parsed::stores_of;
-use haptic_model::{ActiveConfig, Object, Snapshot, Snapshots, gateway::NamespacedName};
+use haptic_model::{ActiveConfig, Object, Snapshot, Snapshots, gateway::NamespacedName, store::FetchError};
 use serde_json::Value;
 use std::{
     collections::HashMap,
@@ -63,7 +63,8 @@ impl AuthorityConfigMaps {
         let judged = match store.load(object) {
             Ok(Some(loaded)) => certificates(&loaded),
             Ok(None) => Err("there is no such ConfigMap".to_owned()),
-            Err(why) => {
+            Err(FetchError::Unusable(why)) => Err(why),
+            Err(FetchError::Unanswered(why)) => {
                 self.has_failed.store(true, Relaxed);
                 return before.map_or(Err(why), |(_, judged)| judged.clone());
             }

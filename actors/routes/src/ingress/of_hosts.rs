@@ -69,7 +69,9 @@ pub fn host_options(json: &[u8], classes: &Classes) -> (Age, Vec<(Arc<str>, Host
     let verifies = |name: &str| name.starts_with("client-ca") || name.starts_with("client-certificate");
     let values = said.ingress.written.values.iter().filter(|(name, _)| verifies(name));
     let client: OptionValues = values.map(|(name, value)| (*name, value.clone())).collect();
-    let closed = said.ingress.closed && client.is_empty() && has("/auth-tls-secret");
+    // Without the names that certificates must have, whoever has any of the authority's would get in.
+    let lacks_names = has("/auth-tls-match-cn") && !client.contains_key("client-certificate-names");
+    let closed = said.ingress.closed && has("/auth-tls-secret") && (client.is_empty() || lacks_names);
     let root = app_root::of_hosts(&said);
     // They are names of the first host.
     let first = rules.first().map(|rule| host_of(rule.host.as_deref().unwrap_or_default()));

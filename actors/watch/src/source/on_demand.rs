@@ -5,7 +5,10 @@
 
 use super::{directory::Directory, discovery::Served, messages, raw::RawSource};
 use crate::{ingest::Ingest, spec::WatchSpec};
-use haptic_model::{Object, ObjectRef, store::FetchObject};
+use haptic_model::{
+    Object, ObjectRef,
+    store::{FetchError, FetchObject},
+};
 use kube::{Api, Client};
 use moka::sync::Cache;
 use std::{
@@ -94,13 +97,13 @@ impl OnDemand {
         }
     }
 
-    fn load(&self, reference: &Arc<ObjectRef>) -> Result<Option<Object>, String> {
+    fn load(&self, reference: &Arc<ObjectRef>) -> Result<Option<Object>, FetchError> {
         match &self.origin {
             FetchSource::Files(directory) => directory.fetch(&self.spec, &self.ingest, reference, PATIENCE),
             FetchSource::Cluster { client, runtime, served } => {
                 let served = served.read().unwrap_or_else(PoisonError::into_inner).clone();
-                let served = served
-                    .ok_or_else(|| format!("{reference} cannot be fetched: its resource is not known yet"))?;
+                let unknown = || format!("{reference} cannot be fetched: its resource is not known yet");
+                let served = served.ok_or_else(|| FetchError::Unanswered(unknown()))?;
                 let (answer, answered) = mpsc::sync_channel(1);
                 let call =
                     fetch(client.clone(), served, self.spec.clone(), self.ingest.clone(), reference.clone());
@@ -108,9 +111,9 @@ impl OnDemand {
                 let task = runtime.spawn(async move { answer.send(call.await) });
                 answered.recv_timeout(PATIENCE).unwrap_or_else(|_| {
                     task.abort();
-                    Err(format!(
+                    Err(FetchError::Unanswered(format!(
                         "{reference} cannot be fetched: the API server did not answer within {PATIENCE:?}"
-                    ))
+                    )))
                 })
             }
         }
@@ -118,7 +121,7 @@ impl OnDemand {
 }
 
 impl FetchObject for OnDemand {
-    fn fetch(&self, reference: &Arc<ObjectRef>) -> Result<Option<Arc<Object>>, String> {
+    fn fetch(&self, reference: &Arc<ObjectRef>) -> Result<Option<Arc<Object>>, FetchError> {
         if let Some(known) = self.cache.get(reference) {
             return Ok(Some(known));
         }
@@ -135,7 +138,7 @@ async fn fetch(
     spec: Arc<WatchSpec>,
     ingest: Arc<Ingest>,
     reference: Arc<ObjectRef>,
-) -> Result<Option<Object>, String> {
+) -> Result<Option<Object>, FetchError> {
     let api: Api<RawSource<false>> = if served.namespaced {
         Api::namespaced_with(client, &reference.namespace, &served.resource)
     } else {
@@ -143,13 +146,12 @@ async fn fetch(
     };
     match api.get_opt(&reference.name).await {
         Ok(None) => Ok(None),
-        Ok(Some(raw)) => ingest
-            .take_whole(raw.typed(&served.resource))
-            .map(Some)
-            .map_err(|malformed| format!("{reference} cannot be used: {}", malformed.message)),
+        Ok(Some(raw)) => ingest.take_whole(raw.typed(&served.resource)).map(Some).map_err(|malformed| {
+            FetchError::Unusable(format!("{reference} cannot be used: {}", malformed.message))
+        }),
         Err(error) => {
             let sentence = messages::of_call(&error, "get", &spec, &reference.namespace);
-            Err(format!("{reference} cannot be fetched: {sentence}"))
+            Err(FetchError::Unanswered(format!("{reference} cannot be fetched: {sentence}")))
         }
     }
 }

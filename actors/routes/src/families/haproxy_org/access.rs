@@ -40,6 +40,19 @@ fn networks(text: &str) -> (Vec<&str>, Vec<&str>) {
     all.partition(|one| Network::of(one).is_some())
 }
 
+/// Which requests a Service gets, and of whom all hosts ask certificates: neither is known here.
+pub(super) fn unknown_guards(said: &Said<'_>, out: &mut Translation<'_>) {
+    if said.has("route-acl") {
+        out.close("route-acl", "says which requests its Service gets, which is not known here");
+    }
+    if said.has("client-ca") && !said.is_on("client-crt-optional") {
+        out.closed_by_config(
+            "client-ca",
+            "asks clients of all hosts for certificates, which is not known here",
+        );
+    }
+}
+
 /// Passwords, which `auth-type` switches on (`pkg/annotations/ingress/reqAuth.go`). Theirs are not asked for where it is anything else
 /// than `basic-auth`.
 pub(super) fn passwords(said: &Said<'_>, out: &mut Translation<'_>) {

@@ -5,7 +5,7 @@ use super::values::milliseconds;
 use crate::{
     families::{
         FamilyKey, KeyPlace,
-        backend_lines::{LinesOfBackend, is_guard, one_word},
+        backend_lines::{LinesOfBackend, is_guard, is_refusal, one_word},
         translation::{Said, Translation},
     },
     referenced::ReferencedKind,
@@ -16,8 +16,8 @@ use serde_json::{Map, Value};
 const BACKEND: &str = "cr-backend";
 
 /// Keys for Services that count beside a Backend.
-const BESIDE: [&str; 4] =
-    ["backend-config-snippet", "cr-backend", "scale-server-slots", "standalone-backend"];
+const BESIDE: [&str; 5] =
+    ["backend-config-snippet", "cr-backend", "route-acl", "scale-server-slots", "standalone-backend"];
 
 /// Fields with times, and what HAProxy calls them.
 const TIMES: [(&str, &str); 4] = [
@@ -58,7 +58,7 @@ pub(in crate::families) fn backend_of<'s>(said: &'s Said<'_>, own: &'s str) -> O
 pub(super) fn backend(said: &Said<'_>, out: &mut Translation<'_>) {
     let Some((namespace, name)) = backend_of(said, out.about.namespace) else {
         if said.has(BACKEND) {
-            out.cannot(BACKEND, "it names a Backend of another namespace");
+            out.close(BACKEND, "names a Backend of another namespace");
         }
         return;
     };
@@ -314,8 +314,13 @@ fn may_guard(value: &Value) -> bool {
     match value {
         Value::Array(all) => all.iter().any(may_guard),
         Value::Object(fields) => ["type", "action"].iter().any(|field| {
-            let word = fields.get(*field).and_then(Value::as_str).unwrap_or_default();
-            is_guard(word) || ["lua", "use-service"].contains(&word)
+            let text = |field: &str| fields.get(field).and_then(plain).unwrap_or_default();
+            match text(field).as_str() {
+                "lua" | "use-service" => true,
+                "return" => is_refusal(&text("return_status_code")),
+                "redirect" => !text("cond").is_empty() && text("redir_type") != "scheme",
+                word => is_guard(word),
+            }
         }),
         _ => false,
     }

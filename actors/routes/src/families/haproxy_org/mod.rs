@@ -22,6 +22,7 @@ pub const PREFIXES: &[&str] = &["haproxy.org/", "haproxy.com/", "ingress.kuberne
 /// What takes several keys to say.
 pub(super) const GROUPS: &[fn(&Said<'_>, &mut Translation<'_>)] = &[
     access::sources,
+    access::unknown_guards,
     access::passwords,
     access::rates,
     access::cors,

@@ -114,7 +114,14 @@ pub const TABLE: &[FamilyKey] = &[
         ..served("check-interval", SERVERS)
     },
     FamilyKey { value: SWITCH, ..served("clean-certs", CONFIG) },
-    finding("client-ca", CONFIG, "`client-ca-secret` of each Ingress"),
+    FamilyKey {
+        wrong: WrongValue::Deny,
+        ..differs(
+            "client-ca",
+            CONFIG,
+            "all requests get 503 unless `client-crt-optional` is on: `client-ca-secret` of each Ingress",
+        )
+    },
     FamilyKey {
         value: SWITCH,
         ..finding("client-crt-optional", CONFIG, "`client-certificate: optional` of each Ingress")
@@ -276,7 +283,14 @@ pub const TABLE: &[FamilyKey] = &[
             "of expressions `%[...]` those of client, host, path, TLS and request id",
         )
     },
-    finding("route-acl", &[Service], "match-headers or canary-* of the Ingress"),
+    FamilyKey {
+        wrong: WrongValue::Deny,
+        ..differs(
+            "route-acl",
+            &[Service],
+            "which requests its Service gets is not known here: all of them get 503; `match-headers` or `canary-*` of the Ingress say the same",
+        )
+    },
     served("scale-server-slots", SERVERS),
     FamilyKey { to: KeyTarget::Group(&["proxy-protocol"]), ..served("send-proxy-protocol", SERVERS) },
     FamilyKey {

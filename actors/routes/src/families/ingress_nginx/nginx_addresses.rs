@@ -6,6 +6,8 @@ use crate::{families::Translation, options::network::Network};
 pub const EVERYBODY: &str = "0.0.0.0/0, ::/0";
 /// As many networks as this are read.
 const MOST: usize = 500;
+/// So often one network is compared with another one.
+const MOST_STEPS: usize = 200_000;
 
 /// Whom lines of `allow` and `deny` let in.
 #[derive(Debug, Default)]
@@ -14,6 +16,7 @@ pub struct NginxAddresses {
     denied: Vec<Network>,
     /// Whether all others get in, where that is said.
     others: Option<bool>,
+    steps: usize,
 }
 
 impl NginxAddresses {
@@ -32,8 +35,9 @@ impl NginxAddresses {
         } else {
             let mut left = vec![network];
             for allowed in &self.allowed {
+                self.steps += left.len();
                 left = left.iter().flat_map(|one| one.minus(allowed)).collect();
-                if left.len() > MOST {
+                if left.len() > MOST || self.steps > MOST_STEPS {
                     return false;
                 }
             }
@@ -106,5 +110,8 @@ mod tests {
         );
         assert_eq!(lists(&[(allow, "all"), (deny, "all")]), "");
         assert!(!NginxAddresses::default().takes(allow, "unix:"));
+        let mut addresses = NginxAddresses::default();
+        assert!((1..500).all(|number| addresses.takes(allow, &format!("{number:x}::"))));
+        assert!(!(1..10_000).all(|_| addresses.takes(deny, "::/1")), "comparing takes too long");
     }
 }

@@ -78,10 +78,8 @@ impl NginxNeeds {
         }
         all.extend(self.methods.map(|methods| ("match-methods", methods.join(", "))));
         if !all.is_empty() {
-            to.differs(
-                key,
-                "refuses some requests by if: no route of the Ingress takes these, so that others of the host do, or they get 404",
-            );
+            to.refuses = true;
+            to.differs(key, "refuses some requests by if: they get 503");
         }
         for (option, text) in all {
             to.set(option, &text, key);

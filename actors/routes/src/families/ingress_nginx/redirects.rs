@@ -36,12 +36,23 @@ pub fn paths(said: &Said<'_>, to: &mut Translation<'_>) {
     to.paths = Some(rules);
 }
 
+/// As many other names count.
+const MOST_ALIASES: usize = 100;
+
 /// `server-alias`: more names of its hosts.
 pub fn aliases(said: &Said<'_>, to: &mut Translation<'_>) {
     for name in said.text("server-alias").into_iter().flat_map(|all| all.split(',')).map(str::trim) {
         match name.strip_prefix("*.").unwrap_or(name) {
             host if haptic_model::host_name::is_host(&host.to_ascii_lowercase()) => {
-                to.aliases.push(name.to_ascii_lowercase());
+                let name = name.to_ascii_lowercase();
+                if to.aliases.contains(&name) {
+                    continue;
+                }
+                if to.aliases.len() == MOST_ALIASES {
+                    let how = format!("has more than {MOST_ALIASES} names: the first of them count");
+                    return to.differs("server-alias", &how);
+                }
+                to.aliases.push(name);
             }
             _ => to.ignore("server-alias", "has an expression, or what is no host"),
         }

@@ -25,6 +25,13 @@ const GUARDS: [&str; 10] = [
     "valid_referers",
 ];
 
+/// What others begin with.
+const BEGINNINGS_OF_GUARDS: [&str; 5] =
+    ["access_by_lua", "auth_", "rewrite_by_lua", "secure_link", "ssl_verify"];
+
+/// As many paths of its own one snippet may have.
+const MOST_ANSWERS: usize = 50;
+
 /// What it keeps out there is kept out of the whole host.
 const OF_HOST: &str = "server-snippet";
 
@@ -60,8 +67,14 @@ pub fn snippets(said: &Said<'_>, to: &mut Translation<'_>) {
 fn untranslated(key: &str, text: &str, why: &str, to: &mut Translation<'_>) {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let lines = text.lines().filter(|line| !line.starts_with('#'));
-    let mut words = lines.flat_map(|line| line.split(|c: char| !is_word(c)));
-    match words.find(|word| GUARDS.contains(word)) {
+    let words: Vec<&str> = lines.flat_map(|line| line.split(|c: char| !is_word(c))).collect();
+    let has_conditions = words.contains(&"if");
+    let is_guard = |word: &&&str| {
+        GUARDS.contains(word)
+            || BEGINNINGS_OF_GUARDS.iter().any(|beginning| word.starts_with(beginning))
+            || (has_conditions && **word == "rewrite")
+    };
+    match words.iter().find(is_guard) {
         Some(guard) => {
             if key == OF_HOST {
                 to.guard_hosts("closed", "true");
@@ -160,7 +173,7 @@ impl NginxSnippet {
             _ => return false,
         };
         self.answers.push(NginxAnswer { path: path.to_owned(), options });
-        path.starts_with('/')
+        path.starts_with('/') && self.answers.len() <= MOST_ANSWERS
     }
 
     /// `return` and `rewrite`.
@@ -183,6 +196,7 @@ impl NginxSnippet {
             // It is asked of what lines before it have made.
             Some(NginxRewrite::RedirectOf(path, redirect)) if self.rewrites.is_empty() => {
                 self.answers.push(NginxAnswer { path, options: redirect.options() });
+                return self.answers.len() <= MOST_ANSWERS;
             }
             // There the new path chooses the location.
             Some(NginxRewrite::Path(line)) if !self.of_host => {

@@ -13,7 +13,7 @@ use super::{
     subscriber::{DirectorySubscriber, NamespaceLabels},
 };
 use crate::{ingest::Ingest, spec::WatchSpec};
-use haptic_model::{Event, Object, ObjectRef};
+use haptic_model::{Event, Object, ObjectRef, store::FetchError};
 use haptic_runtime::Events;
 use serde_json::Value;
 use std::{
@@ -51,7 +51,7 @@ pub(super) struct Fetch {
     pub(super) spec: Arc<WatchSpec>,
     pub(super) ingest: Arc<Ingest>,
     pub(super) reference: Arc<ObjectRef>,
-    pub(super) answer: SyncSender<Result<Option<Object>, String>>,
+    pub(super) answer: SyncSender<Result<Option<Object>, FetchError>>,
 }
 
 pub(super) struct Hub {
@@ -443,7 +443,7 @@ impl Hub {
         drop(fetch.answer.try_send(found));
     }
 
-    fn look_up(&self, fetch: &Fetch) -> Result<Option<Object>, String> {
+    fn look_up(&self, fetch: &Fetch) -> Result<Option<Object>, FetchError> {
         let resource = &fetch.spec.resource;
         let wanted = |identity: &&ManifestIdentity| {
             identity.name == fetch.reference.name
@@ -453,12 +453,14 @@ impl Hub {
         let Some(identity) = self.catalog.objects().find(wanted) else { return Ok(None) };
         let Some(path) = self.catalog.giver(identity) else { return Ok(None) };
         let contents = read(path).map_err(|broken| {
-            format!("{} cannot be read again: {}", fetch.reference, broken.message(path, false))
+            let sentence = broken.message(path, false);
+            FetchError::Unusable(format!("{} cannot be read again: {sentence}", fetch.reference))
         })?;
         let Some(manifest) = contents.manifests.into_iter().find(|m| m.identity == *identity) else {
             return Ok(None);
         };
-        fetch.ingest.take_whole(manifest.value).map(Some).map_err(|malformed| malformed.message)
+        let read = fetch.ingest.take_whole(manifest.value);
+        read.map(Some).map_err(|malformed| FetchError::Unusable(malformed.message))
     }
 }
 

@@ -16,7 +16,7 @@ use crate::{
     spec::WatchSpec,
     update::{ListScope, Update},
 };
-use haptic_model::{Object, ObjectRef};
+use haptic_model::{Object, ObjectRef, store::FetchError};
 use haptic_runtime::Events;
 use hub::{Fetch, Hub, Message};
 use notify::{RecursiveMode, Watcher};
@@ -137,11 +137,14 @@ impl Directory {
         ingest: &Arc<Ingest>,
         reference: &Arc<ObjectRef>,
         patience: Duration,
-    ) -> Result<Option<Object>, String> {
+    ) -> Result<Option<Object>, FetchError> {
         let (answer, answered) = mpsc::sync_channel(1);
         let fetch =
             Fetch { spec: spec.clone(), ingest: ingest.clone(), reference: reference.clone(), answer };
-        let lost = || format!("{reference} cannot be read again: its directory is not read any more");
+        let lost = || {
+            let sentence = format!("{reference} cannot be read again: its directory is not read any more");
+            FetchError::Unanswered(sentence)
+        };
         self.0.hub.send(Message::Fetch(fetch)).map_err(|_| lost())?;
         answered.recv_timeout(patience).unwrap_or_else(|_| Err(lost()))
     }
