@@ -81,7 +81,7 @@ upgrade: ## controllers and agents of this tree beside those of FROM=REV, and af
 	$(cargo) build --workspace --bins --tests
 	HAPTIC_TEST_OLD=$(CURDIR)/$(earlier)/target/debug/haptic $(with) haproxy cluster -- $(cargo) test --workspace --test journeys -- upgrade
 
-# Root: namespaces, mounts, control groups. Twenty minutes of building the first time. So it is no part of `make test`.
+# Root: namespaces, mounts, control groups. Forty minutes of building the first time. So it is no part of `make test`.
 cluster: build ## stories under traffic in a real Kubernetes node of their own; needs root; ONLY=words runs those whose names contain one; ROUTES=gateway has HTTPRoutes instead of Ingresses; ONLY=longevity MINUTES=60; ONLY=image compiles it in the Dockerfile, with buildah; FROM=REV upgrades from that commit, too
 	$(if $(FROM),$(build_earlier))
 	@$(cargo) build --workspace --test cluster

@@ -14,6 +14,10 @@ const RUN_ELSEWHERE: &[(&str, &str)] = &[
         "kubectl get ingress,service,configmap -A -o yaml > manifests.yaml",
         "the server's tests `migrate` read such a list",
     ),
+    (
+        "kubectl get ingress,service,configmap,tcps.ingress.v3.haproxy.org,backends.ingress.v3.haproxy.org,defaults.ingress.v3.haproxy.org -A -o yaml > manifests.yaml",
+        "the server's tests `migrate` read such a list",
+    ),
     ("haptic migrate check --from haproxy-org -f manifests.yaml", "the server's tests `migrate`"),
     ("haptic migrate check --from haproxy-ingress -f manifests.yaml", "the server's tests `migrate`"),
     ("haptic migrate check --from ingress-nginx -f manifests.yaml", "the server's tests `migrate`"),

@@ -10,6 +10,8 @@ struct PageIntroduction {
     class: &'static str,
     /// Where its chart puts its ConfigMap.
     config_map: &'static str,
+    /// Its own kinds, as kubectl names them behind those of Kubernetes, and what is said of them.
+    own_kinds: Option<(&'static str, &'static str)>,
     /// What is different whatever annotations say.
     routing: &'static [&'static str],
 }
@@ -21,6 +23,10 @@ fn introduction(family: Family) -> PageIntroduction {
             controller: "haproxy.org/ingress-controller/haproxy",
             class: "haproxy",
             config_map: "haproxy-controller/haproxy-kubernetes-ingress",
+            own_kinds: Some((
+                ",tcps.ingress.v3.haproxy.org,backends.ingress.v3.haproxy.org,defaults.ingress.v3.haproxy.org",
+                "Older versions of it have its own kinds in the group `ingress.v1.haproxy.org`: name that one. Where none of them is installed, leave them out: kubectl refuses kinds that are not there.",
+            )),
             routing: &[
                 "Paths of the type ImplementationSpecific take whatever begins with their characters, as there: `/app` takes `/apple`, too. Only the namespace that has a host may have such paths there, but for `/`.",
                 "There, the default backend of any Ingress takes what is left of all hosts; here, of an Ingress with rules, what is left of its own.",
@@ -35,6 +41,7 @@ fn introduction(family: Family) -> PageIntroduction {
             controller: "haproxy-ingress.github.io/controller",
             class: "haproxy",
             config_map: "ingress-controller/haproxy-ingress",
+            own_kinds: None,
             routing: &[
                 "Paths of the type ImplementationSpecific are compared as `path-type` says, without it as there: character by character, in small or capital letters. Only the namespace that has a host may have such paths there, but for `/`.",
                 "`spec.defaultBackend` of an Ingress with rules takes what is left of its own hosts, not of all hosts.",
@@ -42,7 +49,7 @@ fn introduction(family: Family) -> PageIntroduction {
                 "Annotations count for the routes of their own Ingress; of those that spread over a host `auth-tls-*` counts for all routes of the namespace there, others do not spread.",
                 "Where a guard is wrong (a list without a good network, a Secret that is not there, an origin that is none) theirs may let everybody in; here nobody gets in.",
                 "The balance is `random`, HTTPS answers have `Strict-Transport-Security`, redirects have the status 302, as there.",
-                "The ConfigMap that lists TCP services is named by `tcpServices`, and its ports by `tcpPorts` ([a TCP service](../libraries.md#a-tcp-service)).",
+                "The ConfigMap that lists TCP services is named by `tcpServices`, and its ports by `tcpPorts` ([TCP services](../cookbook.md#tcp-services)).",
             ],
         },
         Family::IngressNginx => PageIntroduction {
@@ -50,6 +57,7 @@ fn introduction(family: Family) -> PageIntroduction {
             controller: "k8s.io/ingress-nginx",
             class: "nginx",
             config_map: "ingress-nginx/ingress-nginx-controller",
+            own_kinds: None,
             routing: &[
                 "Paths of the type ImplementationSpecific take whatever begins with their characters, as there. Only the namespace that has a host may have such paths there; for others they are prefixes of elements.",
                 "One `use-regex`, or a `rewrite-target` that rewrites something, makes all paths of the host regular expressions that ignore case, the longest first, as there: of the routes of its own namespace. The same holds for `auth-tls-*`, canaries, aliases, and whom a `server-snippet` keeps out.",
@@ -57,7 +65,7 @@ fn introduction(family: Family) -> PageIntroduction {
                 "A wrong value does what it does there: it is as if it was not there, all requests get 503, or nothing of the Ingress is served. Where a wrong value there lets everybody in (`auth-request-redirect`, `auth-always-set-cookie`, `auth-cache-duration`), here nobody gets in.",
                 "Redirects come before addresses, limits and passwords, as there.",
                 "Nothing of a snippet is ever printed. With `snippets: translate` headers, redirects, rewrites, refusals (`if` by method, header or parameter, and `location = /x`, too), addresses, times and sizes in it are options; one with anything else counts for nothing, and lets nobody in where it may keep requests out.",
-                "Secrets, and ConfigMaps with headers, need no label, and must be of the Ingress's own namespace; an Ingress is read again when they change. The ConfigMap that lists TCP services is named by `tcpServices`, and its ports by `tcpPorts` ([a TCP service](../libraries.md#a-tcp-service)); of the one that `udpServices` names each row is a finding.",
+                "Secrets, and ConfigMaps with headers, need no label, and must be of the Ingress's own namespace; an Ingress is read again when they change. The ConfigMap that lists TCP services is named by `tcpServices`, and its ports by `tcpPorts` ([TCP services](../cookbook.md#tcp-services)); of the one that `udpServices` names each row is a finding.",
             ],
         },
     }
@@ -66,21 +74,24 @@ fn introduction(family: Family) -> PageIntroduction {
 /// The page of a family.
 #[must_use]
 pub fn page(family: Family) -> String {
-    let PageIntroduction { title, controller, class, config_map, routing } = introduction(family);
+    let PageIntroduction { title, controller, class, config_map, own_kinds, routing } = introduction(family);
     let name = family.name();
+    let (kinds, about_kinds) =
+        own_kinds.map_or_else(Default::default, |(kinds, about)| (kinds, format!("{about}\n\n")));
     let prefixes: Vec<String> = family.prefixes().iter().map(|prefix| format!("`{prefix}`")).collect();
     let mut page = format!(
         "# {title}\n\n<!-- Generated by `make docs` from what `haptic reference {name}` prints. -->\n\n\
          Its Ingresses are served as they are: the library `annotations-{name}` reads annotations that begin with {}. What follows is what becomes of each \
          of them; how to move is in [Migration](../migration.md).\n\n\
          ## Before\n\nWhat of your manifests is the same, what differs and what cannot be served:\n\n\
-         ```console\n$ kubectl get ingress,service,configmap -A -o yaml > manifests.yaml\n\
-         $ haptic migrate check --from {name} -f manifests.yaml\n```\n\n\
+         ```console\n$ kubectl get ingress,service,configmap{kinds} -A -o yaml > manifests.yaml\n\
+         $ haptic migrate check --from {name} -f manifests.yaml\n```\n\n{about_kinds}\
          `--from-cluster` reads the cluster instead, `--config-map NAMESPACE/NAME` names its controller's ConfigMap, `--class NAME` one class of several, and \
          `--output` is `summary`, `json` or `markdown`. The exit code is 0 where all is the same, 3 where something is served otherwise, and 1 where something \
          cannot be.\n\n\
          ## Switch\n\n```yaml\nconfiguration:\n  libraries: [base, ssl, ingress, annotations-{name}]\n  extraContext:\n    annotationFamilies:\n      {name}:\n        \
-         takeClasses: [{class}]\n        takeControllers: [{controller}]\n        # Its controller's ConfigMap; what stands in config counts before it.\n        configMap: {config_map}\n        config: {{}}\n```\n\n\
+         takeClasses: [{class}]\n        takeControllers: [{controller}]\n        # Its controller's ConfigMap; what stands in config counts before it.\n        configMap: {config_map}\n        config: {{}}\n\
+         # Until clients come here, the addresses of Ingresses are the old controller's to write.\ningressStatus: {{enabled: false}}\n```\n\n\
          The ConfigMap is read as it changes, and nobody else should be able to write it. What it says counts where an Ingress says nothing, as there; a value that \
          cannot be read is ignored, one that guards access closes what does not say it itself, and both are findings at the ConfigMap, like the keys below that have no \
          effect. Copy its data to `config` before it goes with the old controller.\n\n\

@@ -27,14 +27,19 @@ pub fn as_summary(report: &MigrationReport) -> String {
             let at = annotation.as_deref().map(|annotation| format!("{annotation}: ")).unwrap_or_default();
             let here =
                 if options.is_empty() { String::new() } else { format!(" (here {})", options.join(", ")) };
-            let sentence = sentence.strip_prefix("annotation ").unwrap_or(sentence);
-            let sentence =
-                annotation.as_deref().and_then(|name| sentence.strip_prefix(name)).unwrap_or(sentence);
-            _ = writeln!(text, "  {mark:<8}{at}{}{here}", sentence.trim_start());
+            let sentence = behind(annotation.as_deref().unwrap_or_default(), sentence);
+            _ = writeln!(text, "  {mark:<8}{at}{sentence}{here}");
         }
     }
     _ = writeln!(text, "{}", totals(report));
     text
+}
+
+/// A sentence without the place that it begins with: `annotation PLACE is …`, or `PLACE: …` at entries of resources and rows of ConfigMaps.
+fn behind<'s>(place: &str, sentence: &'s str) -> &'s str {
+    let sentence = sentence.strip_prefix("annotation ").unwrap_or(sentence);
+    let rest = sentence.strip_prefix(place).and_then(|rest| rest.strip_prefix([':', ' ']));
+    rest.unwrap_or(sentence).trim_start()
 }
 
 fn totals(report: &MigrationReport) -> String {
@@ -85,4 +90,45 @@ pub fn as_markdown(report: &MigrationReport) -> String {
 /// What stands in one cell of a table.
 pub(super) fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace(['\n', '\r'], " ").replace('<', "&lt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::migrate::MigrationTotals;
+
+    #[test]
+    fn a_place_is_named_once() {
+        let summary = |place: &str, sentence: &str| {
+            let note = MigrationNote {
+                annotation: Some(place.to_owned()),
+                verdict: MigrationVerdict::Differs,
+                sentence: sentence.to_owned(),
+                options: Vec::new(),
+            };
+            let object = MigratedObject {
+                kind: "TCP",
+                namespace: "db".into(),
+                name: "ports".into(),
+                verdict: MigrationVerdict::Differs,
+                notes: vec![note],
+            };
+            let totals = MigrationTotals { objects: 1, differs: 1, ..MigrationTotals::default() };
+            as_summary(&MigrationReport { family: "haproxy-org", totals, objects: vec![object] })
+        };
+        for (place, sentence, line) in [
+            (
+                "a",
+                "a: port 5432 is none that the operator lists",
+                "a: port 5432 is none that the operator lists",
+            ),
+            ("data.53", "data.53 is not served", "data.53: is not served"),
+            ("x/retry", "annotation x/retry is \"no\"", "x/retry: is \"no\""),
+            ("a", "annotation of another word", "a: of another word"),
+            ("a", "any client may come in", "a: any client may come in"),
+        ] {
+            let told = summary(place, sentence);
+            assert!(told.contains(&format!("\n  differs {line}\n")), "{told}");
+        }
+    }
 }

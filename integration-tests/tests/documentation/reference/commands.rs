@@ -10,7 +10,7 @@ const HEAD: &str = "# Commands\n\n\
     | 0 | done, or ended by SIGTERM or Ctrl-C |\n\
     | 1 | failed, or what was checked is invalid |\n\
     | 2 | wrong usage |\n\
-    | 3 | `haptic plan`: there are changes; `haptic replay`: something else is rendered |\n\
+    | 3 | `haptic plan`: there are changes; `haptic replay`: something else is rendered; `haptic migrate`: something is served or answered otherwise, or stays unconverted |\n\
     | 70 | an actor failed more often than it may: let the pod be restarted |\n";
 
 /// The page.

@@ -227,7 +227,7 @@ pub const TABLE: &[FamilyKey] = &[
         CONFIG,
         "`proxyProtocol` in extraContext: then all clients must come by it, not those of a list",
     ),
-    finding("quic-alt-svc-max-age", CONFIG, "HTTP/1.1 and HTTP/2 are served"),
+    finding("quic-alt-svc-max-age", CONFIG, "the setting `http3`, whose Alt-Svc is for an hour"),
     FamilyKey {
         value: TIME,
         to: KeyTarget::Group(&["rate-limit-period"]),
