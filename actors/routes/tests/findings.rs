@@ -363,12 +363,12 @@ fn a_guard_that_comes_while_an_ingress_waits_for_its_reload_counts_at_its_turn()
         ingress
     };
     cluster.set("none");
-    for number in 0..3_u64 {
+    for number in 0..5_u64 {
         cluster.routes.set_time(begin + Duration::from_secs(number));
         cluster.put("ingresses", "shop", &format!("a{number}"), compressed("a.example"));
         cluster.set("none");
     }
-    cluster.routes.set_time(begin + Duration::from_secs(4));
+    cluster.routes.set_time(begin + Duration::from_secs(6));
     cluster.put("ingresses", "shop", "late", compressed("late.example"));
     assert_eq!(cluster.set("late"), Value::Null, "it waits");
     let ports = json!([{"name": "http", "port": 80}]);
@@ -407,7 +407,7 @@ fn thousands_of_other_names_and_paths_are_as_many_routes_as_an_object_may_have()
     cluster.context = json!({"annotationFamilies": {"ingress-nginx": {}}});
     let paths = (0..2_000).map(|number| path(&format!("/{number}"), "Exact", "web", json!({"number": 80})));
     let mut ingress = of_host("shop.example", paths.collect());
-    let aliases: Vec<String> = (0..6_000).map(|number| format!("a{number}.example")).collect();
+    let aliases: Vec<String> = (0..4_000).map(|number| format!("a{number}.example")).collect();
     ingress["metadata"]["annotations"] =
         json!({"nginx.ingress.kubernetes.io/server-alias": aliases.join(",")});
     let found: Vec<FindingKind> = cluster.found(ingress).into_iter().map(|one| one.kind).collect();
