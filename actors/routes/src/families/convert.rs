@@ -74,6 +74,8 @@ struct ServedAnnotations {
     forms: Vec<ForeignForms>,
     spread: OptionValues,
     dropped: bool,
+    /// Whether requests that do not meet a route's conditions are refused.
+    refuses: bool,
     paths: Option<PathRules>,
     canary: Option<OptionValues>,
     names: [Vec<String>; 2],
@@ -244,7 +246,8 @@ impl Conversion<'_> {
         let spread = values.map(|(name, value)| (*name, value.clone())).collect();
         let levels = std::iter::once(&foreign.ingress).chain(foreign.of_services.values());
         let forms = levels.map(|level| level.forms.clone()).collect();
-        let (dropped, paths, canary) = (foreign.dropped, foreign.paths.clone(), foreign.canary.clone());
+        let (dropped, refuses) = (foreign.dropped, foreign.refuses);
+        let (paths, canary) = (foreign.paths.clone(), foreign.canary.clone());
         let names = [foreign.aliases.clone(), foreign.redirected.clone()];
         let (over_host, answers) = (foreign.over_host.clone(), foreign.answers.clone());
         let is_over_http =
@@ -265,6 +268,7 @@ impl Conversion<'_> {
             forms,
             spread,
             dropped,
+            refuses,
             paths,
             canary,
             names,
