@@ -146,7 +146,8 @@ fn literal(text: &str) -> Option<String> {
 }
 
 /// What everything that the expression takes begins with.
-fn beginning(text: &str) -> String {
+#[must_use]
+pub fn beginning(text: &str) -> String {
     let Ok(ast) = Parser::new().parse(text) else { return String::new() };
     let is_start = |part: &&Ast| matches!(part, Ast::Assertion(a) if matches!(a.kind, AssertionKind::StartLine | AssertionKind::StartText));
     parts(&ast).iter().skip_while(is_start).map_while(character).collect()

@@ -281,11 +281,22 @@ impl Conversion<'_> {
 
 /// The options that objects may set which the Ingress, its Services or the family's ConfigMap name.
 fn said_elsewhere(family: &FamilySettings, ingress: &ForeignIngress<'_>) -> BTreeSet<&'static str> {
-    let services = ingress.services.iter().flat_map(|(_, texts)| texts.keys());
-    let annotations = ingress.annotations.keys().chain(services);
+    let naming = keys_naming_objects(family, ingress.annotations, ingress.services);
+    naming.into_iter().flat_map(|key| options_of(family, key)).collect()
+}
+
+/// The keys by which an Ingress, its Services or the family's ConfigMap name objects that say more.
+#[must_use]
+pub fn keys_naming_objects(
+    family: &FamilySettings,
+    annotations: &BTreeMap<String, String>,
+    services: &[(Arc<str>, &BTreeMap<String, String>)],
+) -> Vec<&'static str> {
+    let annotations = annotations.keys().chain(services.iter().flat_map(|(_, texts)| texts.keys()));
     let said: BTreeSet<&str> = annotations.filter_map(|key| family.family.behind_prefix(key)).collect();
     let is_said = |key: &&str| said.contains(*key) || family.config.values.contains_key(*key);
-    NAMING.iter().copied().filter(is_said).flat_map(|key| options_of(family, key)).collect()
+    let is_known = |key: &&str| family.family.key(key).is_some();
+    NAMING.iter().copied().filter(is_known).filter(is_said).collect()
 }
 
 /// The options that a key of the family may set.

@@ -109,6 +109,18 @@ impl Annotations {
         options
     }
 
+    /// Adds what a family says of one route: it counts before what the family says of the Ingress, and after all that is said in words
+    /// of ours.
+    pub fn add_own(&self, path: &str, own: OwnOptions, options: &mut RouteOptions) {
+        let of_path = self.paths.get(path);
+        let is_ours = |name: &str| {
+            let mut levels = of_path.into_iter().chain([&self.ingress]);
+            levels.any(|written| written.values.contains_key(name))
+        };
+        own.without.iter().filter(|name| !is_ours(name)).for_each(|name| drop(options.values.remove(*name)));
+        options.values.extend(own.options.into_iter().filter(|(name, _)| !is_ours(name)));
+    }
+
     /// A path that is a regular expression by its options.
     #[must_use]
     pub fn pattern(&self, path: &str, path_type: Option<&str>) -> Option<Result<Pattern, String>> {
@@ -315,15 +327,7 @@ impl<'g> Grouping<'g> {
                 }
             }
         }
-        // They count before what the family says of the Ingress, and after all that is said in words of ours.
-        let of_path = self.annotations.paths.get(path);
-        let is_ours = |name: &str| {
-            let mut levels = of_path.into_iter().chain([&self.annotations.ingress]);
-            levels.any(|written| written.values.contains_key(name))
-        };
-        let own = own.unwrap_or_default();
-        own.without.iter().filter(|name| !is_ours(name)).for_each(|name| drop(options.values.remove(*name)));
-        options.values.extend(own.options.into_iter().filter(|(name, _)| !is_ours(name)));
+        self.annotations.add_own(path, own.unwrap_or_default(), &mut options);
         let (number, id) = (self.groups.len(), self.id(&key));
         // What has a limit of its own is counted for itself.
         let of_path = key.0.as_ref().and_then(|path| self.annotations.paths.get(path));

@@ -78,15 +78,28 @@ struct YamlEntry {
 /// A sentence with the line at which it is no YAML.
 pub(super) fn manifests(text: &str) -> Result<Vec<ManifestInFile>, String> {
     let mut events = YamlEvents(Box::new(Parser::new_from_str(text)));
-    let mut all = Vec::new();
+    let (mut all, lines) = (Vec::new(), lines(text));
     while let Some((event, _)) = events.next()? {
         if matches!(event, Event::DocumentStart(..)) {
             let first = events.must()?;
             let root = events.node(first, 0)?.0;
-            collect(&root, &lines(text), false, &mut all);
+            collect(&root, &lines, false, &mut all);
         }
     }
     Ok(all)
+}
+
+/// How many documents there are; a line `...` ends one as well.
+///
+/// # Errors
+/// As [`manifests`].
+pub(super) fn document_count(text: &str) -> Result<usize, String> {
+    let mut events = YamlEvents(Box::new(Parser::new_from_str(text)));
+    let mut count = 0;
+    while let Some((event, _)) = events.next()? {
+        count += usize::from(matches!(event, Event::DocumentStart(..)));
+    }
+    Ok(count)
 }
 
 fn lines(text: &str) -> Vec<&str> {

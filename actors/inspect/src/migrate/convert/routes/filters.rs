@@ -1,12 +1,14 @@
 //! Filters of a rule, as far as options of an Ingress say what they can.
 
-use super::leftovers::Leftovers;
+use super::{leftovers::Leftovers, matches::is_token};
+use haptic_model::host_name::is_host;
 use haptic_routes::options::{
     RouteOptions,
     header::{Header, Part},
     value::OptionValue,
 };
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 
 /// So many headers of one kind a filter has.
 const MOST_HEADERS: usize = 16;
@@ -17,6 +19,8 @@ pub(super) struct HeaderOptions {
     add: &'static str,
     remove: &'static str,
     filter: (&'static str, &'static str),
+    /// Whether a client's own header must not stand where one of these is not set.
+    is_trusted: bool,
 }
 
 pub(super) const REQUEST_HEADERS: HeaderOptions = HeaderOptions {
@@ -24,6 +28,7 @@ pub(super) const REQUEST_HEADERS: HeaderOptions = HeaderOptions {
     add: "add-request-headers",
     remove: "remove-request-headers",
     filter: ("RequestHeaderModifier", "requestHeaderModifier"),
+    is_trusted: true,
 };
 
 pub(super) const RESPONSE_HEADERS: HeaderOptions = HeaderOptions {
@@ -31,6 +36,7 @@ pub(super) const RESPONSE_HEADERS: HeaderOptions = HeaderOptions {
     add: "add-response-headers",
     remove: "remove-response-headers",
     filter: ("ResponseHeaderModifier", "responseHeaderModifier"),
+    is_trusted: false,
 };
 
 /// The names of an option.
@@ -48,45 +54,58 @@ pub(super) fn number(options: &RouteOptions, option: &str) -> Option<u64> {
     }
 }
 
-/// Lines of an option with values that stand in a filter as they are.
-fn lines(options: &RouteOptions, option: &str, left: &mut Leftovers<'_>) -> Vec<(String, String)> {
-    let Some(OptionValue::Headers(headers)) = options.values.get(option) else { return Vec::new() };
-    let mut all: Vec<(String, String)> = Vec::new();
+/// Lines of an option with values that stand in a filter as they are, no more than it has, and the names of others.
+fn lines(
+    options: &RouteOptions,
+    option: &str,
+    left: &mut Leftovers<'_>,
+) -> (Vec<(String, String)>, Vec<String>) {
+    let (mut all, mut others): (Vec<(String, String)>, Vec<String>) = Default::default();
+    let Some(OptionValue::Headers(headers)) = options.values.get(option) else { return (all, others) };
     for header in headers.iter() {
         let Header { name, value } = header;
-        if header.parts().iter().any(|part| matches!(part, Part::Variable(_))) {
-            left.option(option, &format!("filters know no variables, as header {name} has"));
-        } else if all.iter().any(|(known, _)| known.eq_ignore_ascii_case(name)) {
-            left.option(option, &format!("a filter has header {name} once"));
+        let why = if header.parts().iter().any(|part| matches!(part, Part::Variable(_))) {
+            format!("filters know no variables, as header {name} has")
+        } else if has(&all, name) {
+            format!("a filter has header {name} once")
+        } else if all.len() == MOST_HEADERS {
+            format!("a filter has no more than {MOST_HEADERS} headers")
+        } else if !is_token(name) {
+            "a filter has no name of more than 256 characters".to_owned()
         } else {
             all.push((name.clone(), value.clone()));
-        }
+            continue;
+        };
+        left.option(option, &why);
+        others.push(name.clone());
     }
-    all
+    (all, others)
+}
+
+fn has(all: &[(String, String)], name: &str) -> bool {
+    all.iter().any(|(known, _)| known.eq_ignore_ascii_case(name))
 }
 
 /// What sets, adds and removes headers. An Ingress removes first, a filter last.
 pub(super) fn headers(options: &RouteOptions, of: &HeaderOptions, left: &mut Leftovers<'_>) -> Option<Value> {
-    let mut set = lines(options, of.set, left);
+    let (mut set, unset) = lines(options, of.set, left);
     let mut remove = names(options, of.remove).to_vec();
-    let is_of =
-        |name: &str, all: &[(String, String)]| all.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
+    // Servers may trust what clients could not say.
+    remove.extend(unset.into_iter().filter(|_| of.is_trusted));
     let (replacing, add): (Vec<_>, Vec<_>) =
-        lines(options, of.add, left).into_iter().partition(|(name, _)| {
-            remove.iter().any(|removed| removed.eq_ignore_ascii_case(name)) && !is_of(name, &set)
+        lines(options, of.add, left).0.into_iter().partition(|(name, _)| {
+            remove.iter().any(|removed| removed.eq_ignore_ascii_case(name)) && !has(&set, name)
         });
     set.extend(replacing);
-    remove.retain(|name| !is_of(name, &set));
+    if set.len() > MOST_HEADERS {
+        left.option(of.add, &format!("a filter sets no more than {MOST_HEADERS} headers"));
+        set.truncate(MOST_HEADERS);
+    }
+    let mut known = BTreeSet::new();
+    remove.retain(|name| !has(&set, name) && known.insert(name.to_ascii_lowercase()));
     let mut modifier = Map::new();
-    for (action, option, all) in [("set", of.set, &set), ("add", of.add, &add)] {
-        if all.len() > MOST_HEADERS {
-            left.option(option, &format!("a filter has no more than {MOST_HEADERS} headers"));
-        }
-        let all: Vec<Value> = all
-            .iter()
-            .take(MOST_HEADERS)
-            .map(|(name, value)| json!({"name": name, "value": value}))
-            .collect();
+    for (action, all) in [("set", &set), ("add", &add)] {
+        let all: Vec<Value> = all.iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
         if !all.is_empty() {
             modifier.insert(action.to_owned(), Value::Array(all));
         }
@@ -98,33 +117,6 @@ pub(super) fn headers(options: &RouteOptions, of: &HeaderOptions, left: &mut Lef
     }
     let (kind, field) = of.filter;
     (!modifier.is_empty()).then(|| json!({"type": kind, field: modifier}))
-}
-
-pub(super) fn cors(options: &RouteOptions, left: &mut Leftovers<'_>) -> Option<Value> {
-    let origins = names(options, "cors-allow-origin");
-    if origins.is_empty() {
-        return None;
-    }
-    let mut cors = Map::from_iter([("allowOrigins".to_owned(), json!(origins))]);
-    for (field, option) in [
-        ("allowMethods", "cors-allow-methods"),
-        ("allowHeaders", "cors-allow-headers"),
-        ("exposeHeaders", "cors-expose-headers"),
-    ] {
-        let all = names(options, option);
-        if !all.is_empty() {
-            cors.insert(field.to_owned(), json!(all));
-        }
-    }
-    if options.is_on("cors-allow-credentials") {
-        cors.insert("allowCredentials".to_owned(), json!(true));
-    }
-    match number(options, "cors-max-age") {
-        Some(0) => left.option("cors-max-age", "a filter's maxAge is 1 or more"),
-        Some(age) => _ = cors.insert("maxAge".to_owned(), json!(age)),
-        None => {}
-    }
-    Some(json!({"type": "CORS", "cors": cors}))
 }
 
 /// Where all requests are redirected.
@@ -158,10 +150,16 @@ fn location(text: &str, keeps_path: bool) -> Option<Map<String, Value>> {
     if let Some(scheme) = uri.scheme_str() {
         to.insert("scheme".to_owned(), json!(scheme));
     }
-    if let Some(host) = uri.host() {
+    if let Some(host) = uri.host().map(str::to_ascii_lowercase) {
+        if !is_host(&host) || host.starts_with('*') {
+            return None;
+        }
         to.insert("hostname".to_owned(), json!(host));
     }
     if let Some(port) = uri.port_u16() {
+        if port == 0 {
+            return None;
+        }
         to.insert("port".to_owned(), json!(port));
     }
     if keeps_path {
@@ -215,13 +213,39 @@ mod tests {
         let wanted = json!({"type": "RequestHeaderModifier", "requestHeaderModifier": {
             "set": [{"name": "X-A", "value": "1"}, {"name": "X-C", "value": "2"}],
             "add": [{"name": "X-D", "value": "3"}],
-            "remove": ["x-e"],
+            "remove": ["x-e", "X-B"],
         }});
         assert_eq!(filter, Some(wanted));
         assert_eq!(
             said,
             ["haproxy-haptic.org/request-headers: filters know no variables, as header X-B has"]
         );
+    }
+
+    #[test]
+    fn what_clients_say_of_a_header_that_is_not_set_is_removed() {
+        let many: String = (0..18).map(|number| format!("X-{number}: 1\n")).collect();
+        let of = |options: &[(&str, &str)], of: &HeaderOptions| {
+            let options = RouteOptions::read(options.iter().copied(), &Settings::default());
+            let nothing = BTreeMap::new();
+            let mut left = Leftovers::new(Family::HaproxyOrg, &nothing);
+            let (_, field) = of.filter;
+            let filter = headers(&options, of, &mut left).unwrap();
+            (filter[field].clone(), left.stays)
+        };
+        let (filter, stays) = of(&[("request-headers", &*many)], &REQUEST_HEADERS);
+        assert_eq!(filter["set"].as_array().unwrap().len(), MOST_HEADERS);
+        assert_eq!((&filter["remove"], stays), (&json!(["X-16", "X-17"]), None));
+        let (filter, stays) = of(&[("response-headers", &*many)], &RESPONSE_HEADERS);
+        assert_eq!((&filter["remove"], stays), (&Value::Null, None));
+        let more: Vec<String> = (0..15).map(|number| format!("X-R{number}")).collect();
+        let more = more.join(",");
+        let both = [("request-headers", &*many), ("remove-request-headers", &*more)];
+        let (_, stays) = of(&both, &REQUEST_HEADERS);
+        assert!(stays.is_some());
+        let both = [("request-headers", "X-A: ${host}"), ("add-request-headers", "X-A: 1")];
+        let (filter, _) = of(&both, &REQUEST_HEADERS);
+        assert_eq!(filter, json!({"set": [{"name": "X-A", "value": "1"}]}));
     }
 
     #[test]
@@ -237,6 +261,11 @@ mod tests {
         let (filter, said) = of(&[("redirect-to", "https://new.example/a")]);
         assert_eq!(filter.unwrap()["requestRedirect"]["path"]["replaceFullPath"], "/a");
         assert!(said[0].contains("keeps the query"), "{said:?}");
+        let (filter, _) = of(&[("redirect-to", "https://New.Example/a")]);
+        assert_eq!(filter.unwrap()["requestRedirect"]["hostname"], "new.example");
+        for wrong in ["https://[::1]/a", "https://new_one.example/a"] {
+            assert!(of(&[("redirect-to", wrong)]).0.is_none(), "{wrong}");
+        }
         let (filter, said) = of(&[("redirect-to", "https://new.example/a?b=c")]);
         assert!(filter.is_none() && said[0].contains("no such place"), "{said:?}");
     }

@@ -9,10 +9,10 @@ use haptic_routes::{
         value::OptionValue,
     },
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 /// Options that something of an HTTPRoute says, or that say how others are meant.
-const CARRIED: [&str; 41] = [
+const CARRIED: [&str; 40] = [
     "add-request-headers",
     "add-response-headers",
     "canary-header",
@@ -52,7 +52,6 @@ const CARRIED: [&str; 41] = [
     "ssl-redirect-code",
     "ssl-redirect-port",
     "timeout-server",
-    "trailing-slash",
     "weights",
 ];
 
@@ -63,17 +62,18 @@ pub(super) struct Leftovers<'l> {
     annotations: &'l BTreeMap<String, String>,
     /// In the order in which it is met.
     pub said: Vec<String>,
+    known: HashSet<String>,
     /// Why the Ingress must stay: without something of it more would get in, or would lead elsewhere.
     pub stays: Option<String>,
 }
 
 impl<'l> Leftovers<'l> {
     pub fn new(family: Family, annotations: &'l BTreeMap<String, String>) -> Self {
-        Self { family, annotations, said: Vec::new(), stays: None }
+        Self { family, annotations, said: Vec::new(), known: HashSet::new(), stays: None }
     }
 
     pub fn say(&mut self, sentence: String) {
-        if !self.said.contains(&sentence) {
+        if self.known.insert(sentence.clone()) {
             self.said.push(sentence);
         }
     }
@@ -108,9 +108,12 @@ impl<'l> Leftovers<'l> {
             if CARRIED.contains(option) || is_plain || says_nothing || goes_with(option, options) {
                 continue;
             }
-            match option.starts_with("rewrite-") {
-                true => self.deciding(option, "filter URLRewrite has no expressions"),
-                false => self.option(option, instead(option)),
+            match *option {
+                "ssl-passthrough" => self.deciding(option, instead(option)),
+                _ if option.starts_with("rewrite-") => {
+                    self.deciding(option, "filter URLRewrite has no expressions");
+                }
+                _ => self.option(option, instead(option)),
             }
         }
         for option in options.others.keys() {

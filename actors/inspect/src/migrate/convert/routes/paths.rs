@@ -6,8 +6,14 @@ use haptic_routes::{
 };
 use serde_json::{Value, json};
 
+/// So many characters a path, or an expression, has in a match.
+const LONGEST: usize = 1_024;
+
 /// The same requests, as `matches[].path`.
-pub(super) fn path_match(wanted: &Match) -> Value {
+///
+/// # Errors
+/// Why no match has such a path.
+pub(super) fn path_match(wanted: &Match) -> Result<Value, &'static str> {
     let path = if wanted.path.is_empty() { "/" } else { &*wanted.path };
     let (kind, value) = match &wanted.shape {
         MatchShape::Exact => ("Exact", path.to_owned()),
@@ -16,13 +22,36 @@ pub(super) fn path_match(wanted: &Match) -> Value {
         MatchShape::AnyCase => ("RegularExpression", format!("(?i){}.*", regex::escape(path))),
         MatchShape::Regex(text) => ("RegularExpression", whole(text)),
     };
-    json!({"type": kind, "value": value})
+    if value.chars().count() > LONGEST {
+        return Err("has more than 1024 characters, and a match has not");
+    }
+    if kind != "RegularExpression" && !is_path(&value) {
+        return Err("has characters or elements that no path of a match has");
+    }
+    Ok(json!({"type": kind, "value": value}))
+}
+
+/// Whether a match may have a path that is no expression.
+fn is_path(text: &str) -> bool {
+    const REFUSED: [&str; 5] = ["//", "/./", "/../", "%2f", "%2F"];
+    let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || b"-/._~!$&'()*+,;=:@%".contains(&byte);
+    let mut escapes = text.split('%').skip(1).map(|rest| rest.as_bytes().get(..2));
+    text.starts_with('/')
+        && text.bytes().all(is_inner)
+        && escapes.all(|two| two.is_some_and(|two| two.iter().all(u8::is_ascii_hexdigit)))
+        && !REFUSED.iter().any(|part| text.contains(part))
+        && !["/..", "/."].iter().any(|end| text.ends_with(end))
+}
+
+/// The flag of an expression for the beginning of paths, and what it is without.
+pub(super) fn within(text: &str) -> (&'static str, &str) {
+    let (flag, rest) = text.strip_prefix("(?i)").map_or(("", text), |rest| ("(?i)", rest));
+    (flag, rest.strip_prefix("^(?:").and_then(|inner| inner.strip_suffix(')')).unwrap_or(rest))
 }
 
 /// An expression for the beginning of paths as one for whole paths.
 fn whole(text: &str) -> String {
-    let (flag, rest) = text.strip_prefix("(?i)").map_or(("", text), |rest| ("(?i)", rest));
-    let inner = rest.strip_prefix("^(?:").and_then(|inner| inner.strip_suffix(')')).unwrap_or(rest);
+    let (flag, inner) = within(text);
     if inner.contains('|') {
         return format!("{flag}(?:{inner}).*");
     }
@@ -56,11 +85,12 @@ pub(super) fn rewritten(rewrite: &Rewrite, wanted: &Match) -> Result<Value, &'st
     }
 }
 
-/// What takes the place of the path that matched, by our own option.
+/// What takes the place of the path that matched, by our own option, which is read without a slash at its end.
 ///
 /// # Errors
 /// As [`rewritten`].
 pub(super) fn replaced(text: &str, wanted: &Match) -> Result<Value, &'static str> {
+    let text = if text.is_empty() { "/" } else { text };
     rewritten(&Rewrite::Rest(text.to_owned()), wanted).or_else(|why| match wanted.shape {
         MatchShape::Prefix => rewritten(&Rewrite::Below(text.to_owned()), wanted),
         _ => Err(why),
@@ -74,7 +104,7 @@ mod tests {
     #[test]
     fn paths_are_compared_as_they_were() {
         let of = |wanted: Match| {
-            let one = path_match(&wanted);
+            let one = path_match(&wanted).unwrap();
             format!("{} {}", one["type"].as_str().unwrap(), one["value"].as_str().unwrap())
         };
         assert_eq!(of(Match::exact("", "/a")), "Exact /a");
@@ -95,6 +125,17 @@ mod tests {
     }
 
     #[test]
+    fn what_the_definition_refuses_is_no_path_of_a_match() {
+        let long = format!("/{}", "a".repeat(LONGEST));
+        for path in ["/a//b", "/a b", "/a/../b", "/a%2Fb", "/a%x", "/a{b}", "a", "/\u{e4}", &long] {
+            assert!(path_match(&Match::exact("", path)).is_err(), "{path}");
+            assert!(path_match(&Match::prefix("", path)).is_err(), "{path}");
+        }
+        assert!(path_match(&Match::prefix("", "/a%20b/..c/.d:e@f")).is_ok());
+        assert!(path_match(&Match::beginning("", &long, true)).is_err());
+    }
+
+    #[test]
     fn only_what_a_filter_does_is_carried() {
         let (prefix, exact, all) = (Match::prefix("", "/a"), Match::exact("", "/a"), Match::prefix("", "/"));
         let of = |rewrite: Rewrite, wanted: &Match| {
@@ -110,6 +151,9 @@ mod tests {
         assert_eq!(of(Rewrite::Below("/v2/".into()), &prefix), None);
         assert_eq!(of(Rewrite::Groups("/\\1".into()), &prefix), None);
         assert_eq!(of(Rewrite::Rest("/v2".into()), &Match::beginning("", "/a", false)), None);
-        assert_eq!(replaced("/", &prefix).unwrap()["replacePrefixMatch"], "/");
+        for root in ["/", ""] {
+            assert_eq!(replaced(root, &prefix).unwrap()["replacePrefixMatch"], "/");
+            assert_eq!(replaced(root, &exact).unwrap()["replaceFullPath"], "/");
+        }
     }
 }

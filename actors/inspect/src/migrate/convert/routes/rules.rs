@@ -1,40 +1,61 @@
 //! Rules of HTTPRoutes for the paths of one Ingress.
 
 use super::{
-    KnownManifests, filters,
+    canaries, cors, filters,
+    hosts::KnownHosts,
     leftovers::Leftovers,
-    manifest::{MovedPath, MovedService, MovedTls},
+    manifest::{MovedIngress, MovedPath},
+    matches::{self, has_place_for, with_header},
+    order::AskedPath,
     paths,
+    services::NotedServices,
 };
 use haptic_routes::{
-    conditions::{Condition, RouteConditions},
+    conditions::RouteConditions,
     matching::Match,
-    options::{RouteOptions, Settings, groups::Annotations, value::OptionValue},
+    options::{
+        RouteOptions, Settings,
+        groups::{Annotations, OwnOptions},
+        value::OptionValue,
+    },
     patterns::Rewrite,
 };
 use serde_json::{Map, Value, json};
 
 /// What becomes of the paths of a host.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Default)]
 pub(super) struct HostRules {
     pub all: Vec<Value>,
     /// The same over HTTP, where some of it is redirected to HTTPS.
     pub in_clear: Vec<Value>,
     pub is_redirected: bool,
+    /// Its paths in the order in which they are asked.
+    pub asked: Vec<AskedPath>,
 }
 
 /// What rules are made with.
 pub(super) struct RuleMaker<'m> {
     pub namespace: &'m str,
+    pub ingress: &'m MovedIngress,
     pub settings: &'m Settings,
     /// The status of redirects to HTTPS where no annotation says one.
     pub https_code: u64,
-    pub known: &'m KnownManifests,
+    pub services: &'m NotedServices,
+    pub hosts: &'m KnownHosts,
     pub written: Annotations,
     /// What is so without any annotation.
     pub plain: RouteOptions,
-    pub tls: &'m [MovedTls],
     pub left: Leftovers<'m>,
+}
+
+/// The rules of a path.
+struct RulesOfPath {
+    all: Vec<Value>,
+    /// Where its requests over HTTP are led to HTTPS: the filter.
+    to_https: Option<Value>,
+    /// The matches of all of its requests.
+    matches: Vec<Value>,
+    asked: AskedPath,
 }
 
 impl RuleMaker<'_> {
@@ -45,18 +66,16 @@ impl RuleMaker<'_> {
         let mut all = all.to_vec();
         all.sort_by(|a, b| (b.path.len(), &b.path).cmp(&(a.path.len(), &a.path)));
         for path in all {
-            let before = rules.all.len();
-            let to_https = self.path(host, path, &mut rules.all);
-            let new = rules.all.get(before..).unwrap_or_default().to_vec();
-            // The last rule of a path is that for all of its requests.
-            let matches = new.last().and_then(|rule| rule.get("matches").cloned());
-            match to_https.zip(matches) {
-                Some((filter, matches)) => {
+            let Some(made) = self.path(host, path) else { continue };
+            match made.to_https {
+                Some(filter) => {
                     rules.is_redirected = true;
-                    rules.in_clear.push(json!({"matches": matches, "filters": [filter]}));
+                    rules.in_clear.push(json!({"matches": made.matches, "filters": [filter]}));
                 }
-                None => rules.in_clear.extend(new),
+                None => rules.in_clear.extend(made.all.iter().cloned()),
             }
+            rules.all.extend(made.all);
+            rules.asked.push(made.asked);
         }
         if !rules.is_redirected {
             rules.in_clear.clear();
@@ -64,15 +83,7 @@ impl RuleMaker<'_> {
         rules
     }
 
-    /// A rule for all requests that no path takes.
-    pub fn rest(&mut self, service: &MovedService) -> Option<Value> {
-        let backend = self.backend(&service.name, service.port.text())?;
-        let path = json!({"type": "PathPrefix", "value": "/"});
-        Some(json!({"matches": [{"path": path}], "backendRefs": [backend]}))
-    }
-
-    /// Adds the rules of a path, and returns the filter that leads its requests over HTTP to HTTPS.
-    fn path(&mut self, host: &str, path: &MovedPath, rules: &mut Vec<Value>) -> Option<Value> {
+    fn path(&mut self, host: &str, path: &MovedPath) -> Option<RulesOfPath> {
         let Some(service) = &path.backend.service else {
             self.left.keep(format!("path {:?} leads to something else than a Service", path.path));
             return None;
@@ -81,53 +92,66 @@ impl RuleMaker<'_> {
         self.left.options(&options, &self.plain);
         let backend = self.backend(&service.name, service.port.text())?;
         let (wanted, rewrite) = self.compared(host, path)?;
+        let conditions = self.written.conditions(&path.path).unwrap_or_default();
+        let matches = self.matches(path, &wanted, &conditions)?;
         let redirect = filters::redirect(&options, &mut self.left);
         let is_first = redirect.is_some() && options.is_on("redirect-first");
-        let to_https = if is_first { None } else { self.redirected_to_https(host, path, &options) };
-        let matches = self.matches(path, &wanted);
+        let to_https = if is_first { None } else { self.redirected_to_https(host, &options) };
+        let least = matches::rank(&conditions);
         if let Some(redirect) = redirect {
-            rules.push(json!({"matches": matches, "filters": [redirect]}));
-            return to_https;
+            let all = vec![json!({"matches": matches, "filters": [redirect]})];
+            let asked = AskedPath::new(&path.path, &wanted, least, String::new());
+            return Some(RulesOfPath { all, to_https, matches, asked });
         }
         let mut common = Map::new();
         let filters: Vec<Value> = [
             filters::headers(&options, &filters::REQUEST_HEADERS, &mut self.left),
             filters::headers(&options, &filters::RESPONSE_HEADERS, &mut self.left),
             self.url_rewrite(&options, rewrite.as_ref(), &wanted),
-            filters::cors(&options, &mut self.left),
+            cors::cors(&options, &mut self.left),
             self.mirror(&options),
         ]
         .into_iter()
         .flatten()
         .collect();
+        let is_prefix_replaced = filters.iter().any(replaces_prefix);
         if !filters.is_empty() {
             common.insert("filters".to_owned(), Value::Array(filters));
         }
         if let Some(time) = filters::number(&options, "timeout-server") {
             common.insert("timeouts".to_owned(), json!({"request": filters::duration(time)}));
         }
-        for (matches, backends) in self.choices(&options, matches, backend) {
-            let mut rule = common.clone();
-            rule.insert("matches".to_owned(), Value::Array(matches));
-            rule.insert("backendRefs".to_owned(), Value::Array(backends));
-            rules.push(Value::Object(rule));
+        let headers = canaries::headers(&options);
+        if !headers.is_empty()
+            && options.text("canary-header").is_some_and(|name| !has_place_for(name, &conditions))
+        {
+            self.left.deciding("canary-header", "a match asks for each header once, and for no more than 16");
         }
-        to_https
+        let variants: Vec<&Value> = headers.iter().map(|(header, _)| header).collect();
+        let variants = if variants.is_empty() { String::new() } else { json!(variants).to_string() };
+        let asked = AskedPath::new(&path.path, &wanted, least, variants);
+        let mut all = Vec::new();
+        for (matches, backends) in self.choices(&options, &headers, &matches, backend) {
+            // What takes the place of a prefix belongs to one match.
+            let parts = if is_prefix_replaced { 1 } else { matches.len().max(1) };
+            for matches in matches.chunks(parts) {
+                let mut rule = common.clone();
+                rule.insert("matches".to_owned(), json!(matches));
+                rule.insert("backendRefs".to_owned(), json!(backends));
+                all.push(Value::Object(rule));
+            }
+        }
+        Some(RulesOfPath { all, to_https, matches, asked })
     }
 
     /// What counts for a path.
     fn options(&mut self, host: &str, path: &MovedPath) -> RouteOptions {
         let text = path.path.as_str();
-        let service = path.service().map(|service| (service, None));
+        let service = path.service().map(|name| (name, self.services.options(self.namespace, name)));
         let mut options = self.written.of(Some(text), service, self.settings);
-        let Some(rules) = self.written.path_rules(text) else { return options };
-        if let Some(canary) = self.known.canary(self.namespace, host, path) {
-            options.values.extend(canary.iter().map(|(name, value)| (*name, value.clone())));
-        }
-        if rules.without_auth.iter().any(|start| text.starts_with(start.as_str())) {
-            options.values.retain(|option, _| !["auth-url", "auth-secret"].contains(option));
-        }
-        let is_literal = !self.known.has_patterns(self.namespace, host);
+        self.written.add_own(text, self.own_options(host, path), &mut options);
+        let is_literal =
+            self.written.path_rules(text).is_some() && !self.hosts.has_patterns(self.namespace, host);
         if is_literal && path.kind() != "Exact" && text.len() > 1 && text.ends_with('/') {
             self.left.say(format!(
                 "path {text:?}: requests without the slash at its end are not redirected to it"
@@ -136,10 +160,28 @@ impl RuleMaker<'_> {
         options
     }
 
+    /// What the family says of one path.
+    fn own_options(&self, host: &str, path: &MovedPath) -> OwnOptions {
+        let text = path.path.as_str();
+        let is_below = |all: &[String]| all.iter().any(|start| text.starts_with(start.as_str()));
+        let mut own = OwnOptions::default();
+        if is_below(&self.written.foreign().over_http) {
+            own.options.insert("ssl-redirect", OptionValue::Text("false".to_owned()));
+        }
+        let Some(rules) = self.written.path_rules(text) else { return own };
+        if let Some(canary) = self.hosts.canary(self.namespace, host, text, path.kind()) {
+            own.options.extend(canary.iter().map(|(name, value)| (*name, value.clone())));
+        }
+        if is_below(&rules.without_auth) {
+            own.without = vec!["auth-url", "auth-secret"];
+        }
+        own
+    }
+
     /// The requests of a path, and what takes its place; nothing where no request has it.
     fn compared(&mut self, host: &str, path: &MovedPath) -> Option<(Match, Option<Rewrite>)> {
         let (text, kind) = (path.path.as_str(), path.kind());
-        let has_patterns = self.known.has_patterns(self.namespace, host);
+        let has_patterns = self.hosts.has_patterns(self.namespace, host);
         let rules = self.written.path_rules(text);
         let pattern = match rules.filter(|_| has_patterns) {
             Some(rules) => Some(rules.pattern(text)),
@@ -171,38 +213,32 @@ impl RuleMaker<'_> {
         }
     }
 
-    /// `matches` of a rule: of several methods one each.
-    fn matches(&self, path: &MovedPath, wanted: &Match) -> Vec<Value> {
-        let RouteConditions { methods, headers, query } =
-            self.written.conditions(&path.path).unwrap_or_default();
-        let condition = |one: &Condition| {
-            let kind = if one.longest.is_some() { "RegularExpression" } else { "Exact" };
-            json!({"type": kind, "name": one.name, "value": one.value})
+    /// `matches` of a path; nothing where they cannot be said.
+    fn matches(
+        &mut self,
+        path: &MovedPath,
+        wanted: &Match,
+        conditions: &RouteConditions,
+    ) -> Option<Vec<Value>> {
+        let path_match = match paths::path_match(wanted) {
+            Ok(path_match) => path_match,
+            Err(why) => {
+                self.left.keep(format!("path {:?} {why}", path.path));
+                return None;
+            }
         };
-        let mut one = Map::from_iter([("path".to_owned(), paths::path_match(wanted))]);
-        for (field, all) in [("headers", headers), ("queryParams", query)] {
-            if !all.is_empty() {
-                one.insert(field.to_owned(), all.iter().map(condition).collect());
+        match matches::matches(path_match, conditions) {
+            Ok(matches) => Some(matches),
+            Err((option, why)) => {
+                self.left.deciding(option, why);
+                None
             }
         }
-        if methods.is_empty() {
-            return vec![Value::Object(one)];
-        }
-        let with = |method: String| {
-            let mut one = one.clone();
-            one.insert("method".to_owned(), Value::String(method));
-            Value::Object(one)
-        };
-        methods.into_iter().map(with).collect()
     }
 
     /// The filter that leads requests over HTTP to HTTPS, where they are.
-    fn redirected_to_https(&mut self, host: &str, path: &MovedPath, options: &RouteOptions) -> Option<Value> {
-        let over_http = &self.written.foreign().over_http;
-        if over_http.iter().any(|start| path.path.starts_with(start.as_str())) {
-            return None;
-        }
-        let has_tls = self.tls.iter().any(|tls| tls.covers(host));
+    fn redirected_to_https(&mut self, host: &str, options: &RouteOptions) -> Option<Value> {
+        let has_tls = self.ingress.has_tls(host) || self.hosts.has_tls(self.namespace, host);
         match options.text("ssl-redirect") {
             Some("always") if !has_tls => {
                 self.left.option(
@@ -265,7 +301,8 @@ impl RuleMaker<'_> {
     fn choices(
         &mut self,
         options: &RouteOptions,
-        matches: Vec<Value>,
+        headers: &[(Value, bool)],
+        matches: &[Value],
         main: Value,
     ) -> Vec<(Vec<Value>, Vec<Value>)> {
         let mut all = Vec::new();
@@ -273,9 +310,9 @@ impl RuleMaker<'_> {
         if let Some((service, port)) = options.text("canary-service").and_then(|text| text.rsplit_once(':'))
             && let Some(canary) = self.backend(service, port)
         {
-            for (condition, is_canary) in canary_headers(options) {
-                let backend = if is_canary { canary.clone() } else { main.clone() };
-                all.push((with_header(&matches, &condition), vec![backend]));
+            for (header, is_canary) in headers {
+                let backend = if *is_canary { canary.clone() } else { main.clone() };
+                all.push((with_header(matches, header), vec![backend]));
             }
             shares.push((canary, filters::number(options, "canary-weight").unwrap_or(0)));
         } else if let Some(OptionValue::Weights(weights)) = options.values.get("weights") {
@@ -284,20 +321,18 @@ impl RuleMaker<'_> {
                 shares.extend(self.backend(service, port).map(|backend| (backend, *weight)));
             }
         }
-        shares.retain(|(_, weight)| *weight > 0);
-        let rest = 100_u64.saturating_sub(shares.iter().map(|(_, weight)| weight).sum());
-        let backends = match shares.is_empty() {
-            true => vec![main],
-            false => std::iter::once((main, rest)).chain(shares).map(weighted).collect(),
-        };
-        all.push((matches, backends));
+        all.push((matches.to_vec(), canaries::shared(main, shares)));
         all
     }
 
     /// A reference to a Service; its port must be known by number.
     fn backend(&mut self, service: &str, port: &str) -> Option<Value> {
-        let number = port.parse::<u16>().ok();
-        let number = number.or_else(|| self.known.port(self.namespace, service, port));
+        if self.services.is_external_name(self.namespace, service) {
+            self.left.keep(format!("Service {service} is of type ExternalName, to which no route leads"));
+            return None;
+        }
+        let number = port.parse::<u16>().ok().filter(|number| *number > 0);
+        let number = number.or_else(|| self.services.port(self.namespace, service, port));
         if number.is_none() {
             self.left.keep(format!(
                 "port {port:?} of Service {service}: a route has its number, and no Service of that name with such a port is among the manifests"
@@ -307,34 +342,6 @@ impl RuleMaker<'_> {
     }
 }
 
-fn weighted((mut backend, weight): (Value, u64)) -> Value {
-    if let Some(fields) = backend.as_object_mut() {
-        fields.insert("weight".to_owned(), json!(weight));
-    }
-    backend
-}
-
-/// The headers by which requests go to the canary, or do not.
-fn canary_headers(options: &RouteOptions) -> Vec<(Value, bool)> {
-    let Some(name) = options.text("canary-header") else { return Vec::new() };
-    let header = |kind: &str, value: &str| json!({"type": kind, "name": name, "value": value});
-    if let Some(value) = options.text("canary-header-value") {
-        return vec![(header("Exact", value), true)];
-    }
-    let mut all = vec![(header("Exact", "always"), true), (header("Exact", "never"), false)];
-    if let Some(OptionValue::Regex { pattern, .. }) = options.values.get("canary-header-pattern") {
-        all = vec![(header("RegularExpression", pattern), true)];
-    }
-    all
-}
-
-fn with_header(matches: &[Value], header: &Value) -> Vec<Value> {
-    let mut matches = matches.to_vec();
-    for one in matches.iter_mut().filter_map(Value::as_object_mut) {
-        let headers = one.entry("headers").or_insert_with(|| json!([]));
-        if let Some(headers) = headers.as_array_mut() {
-            headers.push(header.clone());
-        }
-    }
-    matches
+fn replaces_prefix(filter: &Value) -> bool {
+    filter.pointer("/urlRewrite/path/replacePrefixMatch").is_some()
 }

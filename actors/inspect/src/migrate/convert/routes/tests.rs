@@ -3,13 +3,20 @@
 use super::*;
 use crate::migrate::configuration;
 
-fn converter(family: Family, parent: &str) -> RouteConverter {
-    RouteConverter::new(&configuration(family, None).unwrap(), family, &Map::new(), parent.parse().unwrap())
+mod together;
+
+fn converter(family: Family, data: &[(&str, &str)]) -> RouteConverter {
+    let data = data.iter().map(|(key, text)| ((*key).to_owned(), json!(text))).collect();
+    let config = configuration(family, None).unwrap();
+    RouteConverter::new(&config, family, &data, "edge/gw".parse().unwrap())
 }
 
 /// The converted file, and the routes in it.
 fn done(family: Family, text: &str) -> (RoutedFile, Vec<Value>) {
-    let mut converter = converter(family, "edge/gw");
+    done_by(converter(family, &[]), text)
+}
+
+fn done_by(mut converter: RouteConverter, text: &str) -> (RoutedFile, Vec<Value>) {
     converter.note(text).unwrap();
     let file = converter.convert(text).unwrap();
     let manifests = edit::manifests(&file.text).unwrap();
@@ -28,6 +35,24 @@ spec:\n  rules:\n  - host: {host}\n    http:\n      paths:\n      - path: {path}
 
 fn nginx(key: &str) -> String {
     format!("nginx.ingress.kubernetes.io/{key}")
+}
+
+fn ours(key: &str) -> String {
+    format!("haproxy-haptic.org/{key}")
+}
+
+fn service(annotations: &[(&str, &str)], spec: &str) -> String {
+    let lines: String =
+        annotations.iter().map(|(key, text)| format!("    {key}: {}\n", json!(text))).collect();
+    format!(
+        "kind: Service\nmetadata:\n  name: web\n  namespace: shop\n  annotations:\n    team: shop\n{lines}{spec}"
+    )
+}
+
+/// What keeps an Ingress of a file.
+fn why<'f>(file: &'f RoutedFile, name: &str) -> &'f str {
+    let one = file.ingresses.iter().find(|one| one.name == name).unwrap();
+    one.stays.as_deref().unwrap_or_default()
 }
 
 #[test]
@@ -175,4 +200,175 @@ fn longer_expressions_come_first() {
     let rules = routes[0]["spec"]["rules"].as_array().unwrap();
     let values: Vec<&Value> = rules.iter().map(|rule| &rule["matches"][0]["path"]["value"]).collect();
     assert_eq!(values, ["(?i)/a/[0-9]+.*", "(?i)/a.*"], "{}", file.text);
+}
+
+#[test]
+fn a_default_backend_is_a_route_for_all_hosts_with_what_guards_it() {
+    let text = |annotations: &str, tls: &str| {
+        format!(
+            "kind: Ingress\nmetadata:\n  name: a\n  annotations:\n    team: shop\n{annotations}spec:\n{tls}  defaultBackend: {{service: {{name: web, port: {{number: 80}}}}}}\n"
+        )
+    };
+    let (file, routes) = done(Family::HaproxyOrg, &text("", ""));
+    let [route] = &routes[..] else { panic!("{}", file.text) };
+    assert!(route["spec"].get("hostnames").is_none(), "{}", file.text);
+    assert_eq!(route["spec"]["rules"][0]["matches"], json!([{"path": {"type": "PathPrefix", "value": "/"}}]));
+    let (file, routes) = done(Family::HaproxyOrg, &text("    haproxy.org/allow-list: 10.0.0.0/8\n", ""));
+    assert!(routes.is_empty() && file.ingresses[0].stays.is_some(), "{}", file.text);
+    let (file, routes) = done(Family::IngressNginx, &text("", "  tls: [{secretName: a-tls}]\n"));
+    assert_eq!(routes.len(), 2, "{}", file.text);
+}
+
+#[test]
+fn what_named_objects_say_is_told_or_keeps_the_ingress() {
+    let text = ingress("a", &[("haproxy.org/cr-backend", "a")], "a.example", "/");
+    assert!(why(&done(Family::HaproxyOrg, &text).0, "shop/a").contains("cr-backend"));
+    let text = ingress("a", &[], "a.example", "/");
+    let of_service = format!("{text}---\n{}", service(&[("haproxy.org/cr-backend", "a")], ""));
+    assert!(why(&done(Family::HaproxyOrg, &of_service).0, "shop/a").contains("cr-backend"));
+    let (file, _) = done_by(converter(Family::HaproxyOrg, &[("cr-backend", "shop/a")]), &text);
+    assert!(why(&file, "shop/a").contains("cr-backend"), "{file:?}");
+    let (file, routes) = done_by(converter(Family::IngressNginx, &[("proxy-set-headers", "shop/a")]), &text);
+    assert_eq!(routes.len(), 1, "{}", file.text);
+    assert!(file.ingresses[0].left.iter().any(|left| left.contains("proxy-set-headers")), "{file:?}");
+    let named = ingress("a", &[("nginx.ingress.kubernetes.io/custom-headers", "shop/a")], "a.example", "/");
+    let (file, _) = done(Family::IngressNginx, &named);
+    assert!(file.ingresses[0].left.iter().any(|left| left.contains("custom-headers")), "{file:?}");
+}
+
+#[test]
+fn annotations_of_ours_at_services_count() {
+    let text = ingress("a", &[], "a.example", "/");
+    let with = |key: &str, value: &str| format!("{text}---\n{}", service(&[(&*ours(key), value)], ""));
+    let (file, _) = done(Family::HaproxyOrg, &with("protocol", "https"));
+    assert!(why(&file, "shop/a").contains("haproxy-haptic.org/protocol"), "{}", file.text);
+    let (file, routes) = done(Family::HaproxyOrg, &with("timeout-server", "7s"));
+    assert_eq!(routes[0]["spec"]["rules"][0]["timeouts"]["request"], "7s", "{}", file.text);
+}
+
+#[test]
+fn an_omitted_path_is_all_paths() {
+    let paths = "/:\n  timeout-server: 7s\n";
+    let text = ingress("a", &[("haproxy-haptic.org/paths", paths)], "a.example", "/");
+    for text in [text.replace("      - path: /\n        pathType", "      - pathType"), text] {
+        let (file, routes) = done(Family::IngressNginx, &text);
+        assert_eq!(routes[0]["spec"]["rules"][0]["timeouts"]["request"], "7s", "{}", file.text);
+    }
+}
+
+#[test]
+fn what_ours_say_counts_before_what_a_family_says_of_one_path() {
+    let own = [("haproxy-haptic.org/canary-service", "other:80"), ("haproxy-haptic.org/canary-weight", "5")];
+    let main = ingress("a", &own, "a.example", "/");
+    let other = ingress(
+        "b",
+        &[
+            ("nginx.ingress.kubernetes.io/canary", "true"),
+            ("nginx.ingress.kubernetes.io/canary-weight", "20"),
+        ],
+        "a.example",
+        "/",
+    );
+    let (file, routes) = done(Family::IngressNginx, &format!("{main}---\n{other}"));
+    let backends = &routes[0]["spec"]["rules"][0]["backendRefs"];
+    assert_eq!(
+        (&backends[1]["name"], &backends[1]["weight"]),
+        (&json!("other"), &json!("5")),
+        "{}",
+        file.text
+    );
+    let open = [("no-tls-redirect-locations", "/")];
+    for (annotations, count) in [(&[][..], 1), (&[("haproxy-haptic.org/ssl-redirect", "true")], 2)] {
+        let text = ingress("a", annotations, "a.example", "/");
+        let text = text.replace("spec:\n", "spec:\n  tls: [{hosts: [a.example], secretName: a-tls}]\n");
+        let (file, routes) = done_by(converter(Family::IngressNginx, &open), &text);
+        assert_eq!(routes.len(), count, "{}", file.text);
+    }
+    let guarded = ingress("a", &[("haproxy-haptic.org/auth-secret", "users")], "a.example", "/");
+    let open = [("no-auth-locations", "/")];
+    let (file, _) = done_by(converter(Family::IngressNginx, &open), &guarded);
+    assert!(why(&file, "shop/a").contains("auth-secret"), "{}", file.text);
+}
+
+#[test]
+fn what_the_definition_of_routes_refuses_is_not_written() {
+    let rewritten =
+        [("haproxy-haptic.org/rewrite-path", "/v2"), ("haproxy-haptic.org/match-methods", "GET, POST")];
+    let (file, routes) = done(Family::HaproxyOrg, &ingress("a", &rewritten, "a.example", "/v1"));
+    let rules = routes[0]["spec"]["rules"].as_array().unwrap();
+    assert_eq!(rules.len(), 2, "{}", file.text);
+    assert!(rules.iter().all(|rule| rule["matches"].as_array().unwrap().len() == 1), "{}", file.text);
+    let (file, routes) = done(
+        Family::HaproxyOrg,
+        &ingress("a", &[("haproxy-haptic.org/rewrite-path", "/")], "a.example", "/v1"),
+    );
+    let filter = &routes[0]["spec"]["rules"][0]["filters"][0]["urlRewrite"]["path"];
+    assert_eq!(filter["replacePrefixMatch"], "/", "{}", file.text);
+    let refused: [&[(&str, &str)]; 4] = [
+        &[("haproxy-haptic.org/match-methods", "GET, PROPFIND")],
+        &[
+            ("haproxy-haptic.org/match-headers", "X-A: 1"),
+            ("haproxy-haptic.org/match-headers-regex", "x-a: ^1"),
+        ],
+        &[("haproxy-haptic.org/match-query", "a=")],
+        &[
+            ("haproxy-haptic.org/canary-service", "new:80"),
+            ("haproxy-haptic.org/canary-header", "X-A"),
+            ("haproxy-haptic.org/match-headers", "x-a: 1"),
+        ],
+    ];
+    for annotations in refused {
+        let (file, routes) = done(Family::HaproxyOrg, &ingress("a", annotations, "a.example", "/"));
+        assert!(routes.is_empty() && file.ingresses[0].stays.is_some(), "{}", file.text);
+    }
+    let long = format!("/{}", "a".repeat(1_100));
+    for path in ["/a//b", "/a b", &long] {
+        let (file, routes) = done(Family::HaproxyOrg, &ingress("a", &[], "a.example", path));
+        assert!(routes.is_empty() && file.ingresses[0].stays.is_some(), "{}", file.text);
+    }
+}
+
+#[test]
+fn requests_over_https_are_redirected_by_the_methods_that_count() {
+    let annotations =
+        [("haproxy-haptic.org/rewrite-path", "/v2"), ("haproxy-haptic.org/match-methods", "GET, POST")];
+    let text = ingress("a", &annotations, "a.example", "/v1");
+    let text = text.replace("spec:\n", "spec:\n  tls: [{hosts: [a.example], secretName: a-tls}]\n");
+    let (file, routes) = done(Family::IngressNginx, &text);
+    let in_clear = &routes[1]["spec"]["rules"][0];
+    assert_eq!(in_clear["matches"].as_array().unwrap().len(), 2, "{}", file.text);
+}
+
+#[test]
+fn what_no_route_leads_to_keeps_the_ingress() {
+    let text = ingress("a", &[], "a.example", "/");
+    let external = service(&[], "spec:\n  type: ExternalName\n  externalName: other.example\n");
+    let (file, _) = done(Family::HaproxyOrg, &format!("{text}---\n{external}"));
+    assert!(why(&file, "shop/a").contains("ExternalName"), "{}", file.text);
+    for (family, annotation) in [
+        (Family::IngressNginx, nginx("ssl-passthrough")),
+        (Family::HaproxyOrg, "haproxy.org/ssl-passthrough".to_owned()),
+        (Family::HaproxyIngress, "haproxy-ingress.github.io/ssl-passthrough".to_owned()),
+        (Family::HaproxyOrg, ours("ssl-passthrough")),
+    ] {
+        let (file, routes) = done(family, &ingress("a", &[(&*annotation, "true")], "a.example", "/"));
+        assert!(routes.is_empty() && file.ingresses[0].stays.is_some(), "{annotation} {}", file.text);
+    }
+}
+
+#[test]
+fn a_slash_that_is_added_or_removed_is_told() {
+    let text = ingress("a", &[("haproxy-haptic.org/trailing-slash", "add")], "a.example", "/");
+    let (file, _) = done(Family::HaproxyOrg, &text);
+    assert!(file.ingresses[0].left.iter().any(|left| left.contains("trailing-slash")), "{file:?}");
+}
+
+#[test]
+fn what_stands_behind_an_ingress_in_its_document_is_not_lost() {
+    let text = ingress("a", &[], "a.example", "/");
+    let both = format!("{text}...\nkind: Secret\nmetadata:\n  name: a\n");
+    let (file, _) = done(Family::HaproxyOrg, &both);
+    assert!(file.text == both && file.ingresses[0].refused.is_some(), "{file:?}");
+    let (file, routes) = done(Family::HaproxyOrg, &format!("{text}...\n---\nkind: Secret\n"));
+    assert!(routes.len() == 1 && file.text.ends_with("---\nkind: Secret\n"), "{}", file.text);
 }
