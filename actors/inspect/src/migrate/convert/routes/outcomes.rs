@@ -176,6 +176,9 @@ impl RouteConverter {
         if !foreign.over_host.is_empty() {
             left.keep("whom it keeps out of its whole hosts".to_owned());
         }
+        if foreign.refuses {
+            left.keep("which requests its routes refuse".to_owned());
+        }
         if !foreign.answers.is_empty() {
             left.keep("what single paths of its hosts are answered".to_owned());
         }
