@@ -380,6 +380,12 @@ impl Snapshots {
         self.stores.get(resource)
     }
 
+    /// Whether an object is in the store of its resource. Not all that a block may be of is.
+    #[must_use]
+    pub fn has(&self, object: &ObjectRef) -> bool {
+        self.get(&object.resource).is_some_and(|store| store.get(&object.namespace, &object.name).is_some())
+    }
+
     /// Names and stores.
     pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<Snapshot>)> {
         self.stores.iter()

@@ -11,7 +11,6 @@ pub mod block_cache;
 mod block_group;
 mod cached_block;
 mod captured;
-pub mod certificate;
 mod context;
 mod difference;
 pub mod encode;

@@ -12,6 +12,7 @@ mod app_root;
 mod asked;
 pub mod auth;
 mod bounds;
+pub mod certificate;
 mod choices;
 pub mod claims;
 pub mod class;

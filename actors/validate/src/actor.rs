@@ -168,6 +168,7 @@ impl ValidateActor {
                 } else {
                     diagnostics.extend(found.nobodys.as_ref().and_then(whose_fault));
                     actor.options.events.emit(failed(&rendered, diagnostics, took));
+                    let found = found.in_stores(&rendered.snapshots);
                     actor.complain(rendered, found, took);
                 }
                 actor.advance(context);
@@ -232,14 +233,21 @@ impl ValidateActor {
         &mut self,
         rendered: Arc<Rendered>,
         verdict: CheckVerdict,
-        mut found: FailureCauses,
+        found: FailureCauses,
         context: &mut Context<Self>,
     ) {
+        let is_anybody = !found.is_nobody();
+        let mut found = found.in_stores(&rendered.snapshots);
+        // Whoever heard of it could hold nobody back, and would render the same again, for ever.
+        if is_anybody && found.is_nobody() && !verdict.undecided {
+            self.options.events.emit(failed(&rendered, verdict.diagnostics.clone(), verdict.took));
+            return self.check_later(&rendered, verdict, context);
+        }
         if self.good().is_none() && !found.culprits.is_empty() {
             // It is better without them. Where nothing stands in for an object, nobody is left out unproven.
             found.suspects.clear();
         }
-        let is_nobody = found.culprits.is_empty() && found.suspects.is_empty();
+        let is_nobody = found.is_nobody();
         let is_unproven = found.culprits.is_empty() && self.good().is_none();
         match found.nobodys {
             Some(Nobodys::Machine(_)) => return self.check_later(&rendered, verdict, context),
@@ -278,10 +286,11 @@ impl ValidateActor {
         if suspects.is_empty() || is_most(&suspects, &rendered.bundle) {
             suspects = why.map(|why| largest(&rendered.bundle, good, why)).unwrap_or_default();
         }
-        if suspects.is_empty() {
+        let found = FailureCauses { suspects, ..FailureCauses::default() };
+        let found = found.in_stores(&rendered.snapshots);
+        if found.is_nobody() {
             return self.check_later(&rendered, verdict, context);
         }
-        let found = FailureCauses { suspects, ..FailureCauses::default() };
         self.give_up(rendered, (verdict.diagnostics, verdict.took), found, context);
     }
 

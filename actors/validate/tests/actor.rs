@@ -29,8 +29,13 @@ fn refusing_bad(folder: &Path) -> Checker {
 
 /// A bundle in which one object says `word`.
 fn rendered(generation: u64, word: &str, heard: Option<u64>) -> Rendered {
+    of_block(ObjectRef::new("ingresses", "n", "one"), generation, word, heard)
+}
+
+/// The same of another one.
+fn of_block(block: ObjectRef, generation: u64, word: &str, heard: Option<u64>) -> Rendered {
     let of_one = Blame {
-        block: Some(Arc::new(ObjectRef::new("ingresses", "n", "one"))),
+        block: Some(Arc::new(block)),
         lines: vec![LineBlame { template: 0, object: None, line: 1 }; 3],
         ..Blame::default()
     };
@@ -102,4 +107,28 @@ async fn what_was_rendered_before_anybody_heard_of_a_complaint_is_not_checked() 
         }
     }
     assert_eq!(stage.complaints.latest().len(), 1);
+}
+
+#[actix::test]
+async fn what_is_in_no_store_is_nobodys_fault_and_causes_no_generation() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut stage = stage(refusing_bad(folder.path()));
+    stage.rendered.publish(Some(Arc::new(rendered(1, "fine", None))));
+    changed(&mut stage.validated).await;
+    let ports = ObjectRef::new("gateways", "", "ports");
+    stage.rendered.publish(Some(Arc::new(of_block(ports, 2, "bad", None))));
+    let mut pauses = Vec::new();
+    while pauses.len() < 2 {
+        let event = tokio::time::timeout(Duration::from_secs(60), stage.told.recv()).await.unwrap().unwrap();
+        if let Event::Warned { diagnostic, .. } = &*event.payload {
+            let said = diagnostic.to_string();
+            assert!(said.contains("no object is at fault"), "{said}");
+            pauses.push(said.split_once("again in ").unwrap().1.to_owned());
+        }
+    }
+    assert!(pauses[0].starts_with("1 s") && pauses[1].starts_with("2 s"), "{pauses:?}");
+    assert!(stage.complaints.latest().is_empty(), "whoever hears of it renders the same again");
+    assert_eq!((*stage.refused.latest()).as_ref().unwrap().rendered.reconcile.generation, Generation(2));
+    stage.rendered.publish(Some(Arc::new(rendered(3, "fine", None))));
+    changed(&mut stage.validated).await;
 }

@@ -285,7 +285,8 @@ async fn streams_are_programmed(scene: &Scene) -> Outcome {
     streams["spec"]["listeners"] = json!([
         { "name": "tls", "port": 443, "protocol": "TLS", "tls": { "mode": "Passthrough" } },
         { "name": "tcp", "port": 5432, "protocol": "TCP" },
-        { "name": "web", "port": 5432, "protocol": "HTTP" },
+        { "name": "web", "port": 9000, "protocol": "HTTP" },
+        { "name": "other", "port": 9000, "protocol": "TCP" },
     ]);
     let route = |kind: &str| {
         let rules = first("HTTPRoute")["spec"]["rules"].clone();
@@ -300,7 +301,7 @@ async fn streams_are_programmed(scene: &Scene) -> Outcome {
     }
     eventually("routes of TLS and TCP are programmed", async || {
         let of_gateway = status(scene, &streams).await?;
-        ensure(of_gateway["listeners"].as_array().is_some_and(|all| all.len() == 3), of_gateway.to_string())?;
+        ensure(of_gateway["listeners"].as_array().is_some_and(|all| all.len() == 4), of_gateway.to_string())?;
         for (number, kind) in ["TLSRoute", "TCPRoute"].into_iter().enumerate() {
             let listener = &of_gateway["listeners"][number];
             ensure_true(&listener["conditions"], "Programmed")?;
@@ -311,8 +312,11 @@ async fn streams_are_programmed(scene: &Scene) -> Outcome {
                 ensure_true(&ours["conditions"], condition)?;
             }
         }
-        let conflict = condition(&of_gateway["listeners"][2]["conditions"], "Conflicted");
-        ensure(conflict["reason"] == "ProtocolConflict", conflict.to_string())
+        for number in [2, 3] {
+            let conflict = condition(&of_gateway["listeners"][number]["conditions"], "Conflicted");
+            ensure(conflict["reason"] == "ProtocolConflict", conflict.to_string())?;
+        }
+        Ok(())
     })
     .await?;
     let services = list(scene, "services").await?;

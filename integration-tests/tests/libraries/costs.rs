@@ -232,10 +232,10 @@ fn certificates_that_are_let_pass_are_taken_by_haproxy() {
     let mutants = mutants(&own.pem);
     let authorities: Vec<String> = mutants
         .iter()
-        .filter_map(|pem| haptic_render::certificate::authorities(pem, "ca.crt").ok())
+        .filter_map(|pem| haptic_routes::certificate::authorities(pem, "ca.crt").ok())
         .collect();
     let pairs: Vec<String> =
-        mutants.iter().filter_map(|pem| haptic_render::certificate::pair(pem, &own.key).ok()).collect();
+        mutants.iter().filter_map(|pem| haptic_routes::certificate::pair(pem, &own.key).ok()).collect();
     assert!(authorities.len() > 50 && pairs.len() > 20, "{} {}", authorities.len(), pairs.len());
     let bind = "bind 127.0.0.1:2 ssl crt files";
     let server =

@@ -7,7 +7,10 @@ use crate::{
     site::Site,
 };
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
-use integration_tests::{certificate, program::HaproxySeries};
+use integration_tests::{
+    certificate::{self, Certificate},
+    program::HaproxySeries,
+};
 use serde_json::{Value, json};
 use std::{
     cell::RefCell,
@@ -38,6 +41,11 @@ pub(super) struct GatewaySite {
 
 impl GatewaySite {
     pub fn start(series: HaproxySeries, manifests: &[Value]) -> Self {
+        Self::start_with(series, manifests, |_| ())
+    }
+
+    /// One with a configuration that `change` changes.
+    pub fn start_with(series: HaproxySeries, manifests: &[Value], change: impl Fn(&mut Value)) -> Self {
         let chosen = RefCell::new(BTreeMap::new());
         let wanted: Vec<u16> = listeners(manifests).collect();
         let site = Site::start_with(series, manifests, |spec| {
@@ -47,6 +55,7 @@ impl GatewaySite {
                 ports.iter().map(|(port, target)| (port.to_string(), *target)).collect();
             spec["templatingSettings"]["extraContext"]["gateway"] =
                 json!({"portMode": "same", "portTargets": targets});
+            change(spec);
             chosen.replace(ports);
         });
         Self::of(site, chosen.into_inner())
@@ -158,7 +167,11 @@ pub(super) fn to(number: u8) -> Value {
 
 /// The Secret of a certificate for a name.
 pub(super) fn secret(namespace: &str, name: &str, host: &str) -> Value {
-    let made = certificate::for_host(host).unwrap();
+    secret_of(namespace, name, &certificate::for_host(host).unwrap())
+}
+
+/// The Secret of a certificate.
+pub(super) fn secret_of(namespace: &str, name: &str, made: &Certificate) -> Value {
     json!({"kind": "Secret", "metadata": {"namespace": namespace, "name": name},
         "data": {"tls.crt": BASE64.encode(&made.pem), "tls.key": BASE64.encode(&made.key)}})
 }

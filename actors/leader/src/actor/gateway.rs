@@ -137,7 +137,8 @@ impl GatewayStatusActor {
         let now = Instant::now();
         self.begin_services(context, now);
         self.begin_statuses(context, now);
-        let statuses = self.queue.next(now).filter(|_| self.running.statuses.is_none());
+        let is_next = self.running.statuses.is_none() && self.queue.is_judged();
+        let statuses = self.queue.next(now).filter(|_| is_next);
         let (due, later) = self.queue.sizes();
         self.own.set_detail(&json!({"due": due, "later": later, "written": self.writes}));
         if let Some(next) = statuses.into_iter().chain(self.services.next()).min() {
@@ -146,7 +147,7 @@ impl GatewayStatusActor {
     }
 
     fn begin_statuses(&mut self, context: &mut Context<Self>, now: Instant) {
-        if self.running.statuses.is_some() {
+        if self.running.statuses.is_some() || !self.queue.is_judged() {
             return;
         }
         let keys = self.queue.take(AT_ONCE, now);

@@ -14,6 +14,8 @@ pub(crate) struct WantedConditions<'a> {
     pub(crate) wanted: Vec<StatusCondition>,
     /// `metadata.generation` of the object that was judged.
     pub(crate) generation: i64,
+    /// Of the version that is accepted, where a former one is served.
+    pub(crate) accepted: Option<i64>,
     /// For conditions whose status changes.
     pub(crate) now: &'a str,
 }
@@ -21,17 +23,21 @@ pub(crate) struct WantedConditions<'a> {
 impl WantedConditions<'_> {
     /// `stored` with ours as they should be: each in its place, new ones at the end, those of other types untouched.
     pub(crate) fn merged_into(self, stored: Option<&Value>) -> Vec<Value> {
-        let Self { ours, mut wanted, generation, now } = self;
+        let Self { ours, mut wanted, generation, accepted, now } = self;
+        let written = |one: &StatusCondition, stored| {
+            let accepted = accepted.filter(|_| one.kind == "Accepted" && one.holds);
+            written(one, stored, accepted.unwrap_or(generation), now)
+        };
         let mut merged = Vec::new();
         for condition in stored.and_then(Value::as_array).into_iter().flatten() {
             let kind = kind_of(condition);
             if let Some(found) = wanted.iter().position(|one| one.kind == kind) {
-                merged.push(written(&wanted.remove(found), Some(condition), generation, now));
+                merged.push(written(&wanted.remove(found), Some(condition)));
             } else if !ours.contains(&kind) {
                 merged.push(condition.clone());
             }
         }
-        merged.extend(wanted.iter().map(|one| written(one, None, generation, now)));
+        merged.extend(wanted.iter().map(|one| written(one, None)));
         merged
     }
 }
@@ -100,7 +106,7 @@ mod tests {
     }
 
     fn merged(wanted: Vec<StatusCondition>, stored: &Value, now: &str) -> Vec<Value> {
-        WantedConditions { ours: &["Accepted", "Programmed"], wanted, generation: 3, now }
+        WantedConditions { ours: &["Accepted", "Programmed"], wanted, generation: 3, accepted: None, now }
             .merged_into(Some(stored))
     }
 

@@ -27,6 +27,8 @@ const RETRY: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs
 #[derive(Debug, Default)]
 pub(crate) struct StatusQueue {
     verdicts: Arc<GatewayVerdicts>,
+    /// Whether there are verdicts yet: before, that something has none says nothing.
+    is_judged: bool,
     stores: BTreeMap<GatewayKind, Arc<Snapshot>>,
     fleet: Arc<FleetProgress>,
     since: HashMap<StatusKey, AwaitedProof>,
@@ -52,6 +54,10 @@ impl StatusQueue {
         &self.verdicts
     }
 
+    pub(crate) fn is_judged(&self) -> bool {
+        self.is_judged
+    }
+
     pub(crate) fn fleet(&self) -> &Arc<FleetProgress> {
         &self.fleet
     }
@@ -67,6 +73,7 @@ impl StatusQueue {
     /// Generation `generation` passed all checks, with these verdicts.
     pub(crate) fn rendered(&mut self, generation: Generation, verdicts: &Arc<GatewayVerdicts>, now: Instant) {
         let before = std::mem::replace(&mut self.verdicts, verdicts.clone());
+        self.is_judged = true;
         for key in changed(&before, verdicts) {
             match parts(&key, verdicts) {
                 Some((of, parts)) => {

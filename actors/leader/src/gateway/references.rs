@@ -35,6 +35,8 @@ pub(crate) struct WantedEntry {
     pub(crate) reference: Value,
     /// Never empty: the API refuses an entry without.
     pub(crate) conditions: Vec<StatusCondition>,
+    /// The generation of the version that is accepted, where a former one is served.
+    pub(crate) accepted: Option<i64>,
 }
 
 impl<'a> EntryList<'a> {
@@ -89,13 +91,14 @@ impl<'a> EntryList<'a> {
     }
 
     fn written(&self, wanted: WantedEntry, stored: Option<&Value>, generation: i64, now: &str) -> Value {
-        let conditions = WantedConditions { ours: &OURS, wanted: wanted.conditions, generation, now };
+        let WantedEntry { reference: wanted_reference, conditions, accepted } = wanted;
+        let conditions = WantedConditions { ours: &OURS, wanted: conditions, generation, accepted, now };
         // The API server fills in what is left out, which is no difference.
         let reference = stored
             .and_then(|stored| stored.get(self.reference))
-            .filter(|stored| complete(stored) == complete(&wanted.reference));
+            .filter(|stored| complete(stored) == complete(&wanted_reference));
         json!({
-            self.reference: reference.unwrap_or(&wanted.reference),
+            self.reference: reference.unwrap_or(&wanted_reference),
             "controllerName": self.controller,
             "conditions": conditions.merged_into(stored.and_then(|stored| stored.get("conditions"))),
         })

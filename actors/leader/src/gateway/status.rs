@@ -178,21 +178,26 @@ impl StatusContext<'_> {
                 };
                 conditions.push(programmed(references::PROGRAMMED, outcome));
             }
-            WantedEntry { reference: parent.reference.clone(), conditions }
+            WantedEntry { reference: parent.reference.clone(), conditions, accepted: None }
         });
         let wanted = wanted.collect();
         GatewayStatusChange { waits, ..self.of_entries(object, list, wanted, verdict.generation) }
     }
 
-    /// Of a route of which another version is served, or none: the present one is programmed nowhere.
-    pub(crate) fn of_held_route(&self, object: &Value, verdict: &RouteVerdict) -> GatewayStatusChange {
+    /// Of a route of which another version is served, or none: the present one is programmed nowhere. What is accepted is generation `served`.
+    pub(crate) fn of_held_route(
+        &self,
+        object: &Value,
+        verdict: &RouteVerdict,
+        served: Option<i64>,
+    ) -> GatewayStatusChange {
         let list = EntryList::parents(self.controller, self.namespace);
         let wanted = verdict.parents.iter().map(|parent| {
             let mut conditions = parent.conditions.clone();
             if is_accepted(&conditions) {
                 conditions.push(programmed(references::PROGRAMMED, Err(("Invalid", HELD_BACK.to_owned()))));
             }
-            WantedEntry { reference: parent.reference.clone(), conditions }
+            WantedEntry { reference: parent.reference.clone(), conditions, accepted: served }
         });
         self.of_entries(object, list, wanted.collect(), verdict.generation)
     }
@@ -202,6 +207,7 @@ impl StatusContext<'_> {
         let entry = |ancestor: &ParentVerdict| WantedEntry {
             reference: ancestor.reference.clone(),
             conditions: ancestor.conditions.clone(),
+            accepted: None,
         };
         let wanted = verdict.ancestors.iter().map(entry).collect();
         self.of_entries(object, list, wanted, verdict.generation)
@@ -254,8 +260,13 @@ impl StatusContext<'_> {
                 Err((failed.map_or("Invalid", reason_of), why.to_owned()))
             };
             let wanted = verdict.conditions.iter().cloned().chain([programmed(PROGRAMMED, outcome)]);
-            let wanted =
-                WantedConditions { ours: &OF_LISTENER, wanted: wanted.collect(), generation, now: self.now };
+            let wanted = WantedConditions {
+                ours: &OF_LISTENER,
+                wanted: wanted.collect(),
+                generation,
+                accepted: None,
+                now: self.now,
+            };
             let mut entry = stored.and_then(Value::as_object).cloned().unwrap_or_default();
             let kinds: Vec<Value> = verdict
                 .supported_kinds
@@ -284,7 +295,8 @@ impl StatusContext<'_> {
         wanted: Vec<StatusCondition>,
         generation: i64,
     ) -> Vec<Value> {
-        WantedConditions { ours, wanted, generation, now: self.now }.merged_into(status.get("conditions"))
+        WantedConditions { ours, wanted, generation, accepted: None, now: self.now }
+            .merged_into(status.get("conditions"))
     }
 
     fn is_newer(&self, status: &Value, ours: &[&str], generation: i64) -> bool {

@@ -175,7 +175,9 @@ impl StatusWork {
             ObjectVerdict::HeldRoute(held, served) => {
                 let served = served.as_deref();
                 match (held.verdict(object, namespace, served, &context.verdicts), served) {
-                    (Some(verdict), _) => status.of_held_route(object, &verdict),
+                    (Some(verdict), served) => {
+                        status.of_held_route(object, &verdict, served.map(|served| served.generation))
+                    }
                     (None, Some(served)) => status.of_route(object, served),
                     (None, None) => GatewayStatusChange::default(),
                 }

@@ -1,10 +1,9 @@
 //! HAProxy's own language: arguments, log-formats, names, paths of files.
 
 use super::{Call, Function, Group, Kind::*, arg, function, many, maybe};
-use crate::{certificate, framing, value::Value};
-use base64::{Engine as _, engine::general_purpose::STANDARD};
+use crate::{framing, value::Value};
 use haptic_model::{ActiveConfig, FileKey, FileKind, TransportKind, suggest::did_you_mean};
-use haptic_routes::{names, regex_cost};
+use haptic_routes::{certificate, names, regex_cost};
 use std::{path::Path, sync::Arc};
 
 pub(super) static FUNCTIONS: &[Function] = &[
@@ -120,26 +119,8 @@ fn certificate_file(call: &Call<'_>) -> Result<Arc<str>, String> {
     }
 }
 
-/// Of the entry of that name; of none, of the pair.
-fn read_certificates(secret: &Value, entry: &str) -> Result<String, String> {
-    let secret = secret.to_json()?;
-    let decoded = |entry: &str| -> Result<String, String> {
-        let encoded = secret.pointer("/data").and_then(|data| data.get(entry)).and_then(|text| text.as_str());
-        let encoded = encoded.ok_or_else(|| format!("it has no {entry}"))?;
-        // A ConfigMap has PEM as it is, and no Base64 has dashes.
-        if encoded.contains("-----BEGIN ") {
-            return Ok(encoded.to_owned());
-        }
-        let bytes = STANDARD
-            .decode(encoded.trim())
-            .map_err(|_| format!("{entry} is neither PEM nor Base64 of it"))?;
-        String::from_utf8(bytes).map_err(|_| format!("{entry} is not text: it must be PEM"))
-    };
-    if entry.is_empty() {
-        decoded("tls.crt").and_then(|chain| certificate::pair(&chain, &decoded("tls.key")?))
-    } else {
-        decoded(entry).and_then(|text| certificate::authorities(&text, entry))
-    }
+fn read_certificates(object: &Value, entry: &str) -> Result<String, String> {
+    certificate::of_object(&object.to_json()?, entry)
 }
 
 fn parts(call: &Call<'_>, from: usize) -> Vec<Arc<str>> {

@@ -14,7 +14,10 @@ use super::{
     rules::{ResolvedRule, RuleReader, RuleSettings},
 };
 use crate::matching::Match;
-use haptic_model::gateway::{NamespacedName, ParentVerdict, RouteKind, RouteVerdict, StatusCondition};
+use haptic_model::{
+    Limit,
+    gateway::{NamespacedName, ParentVerdict, RouteKind, RouteVerdict, StatusCondition},
+};
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,7 +29,7 @@ use std::{
 pub(super) struct ResolvedRoute {
     /// Services that it names, whether or not they are there.
     pub uses: BTreeSet<NamespacedName>,
-    /// Ids of the listeners that take it.
+    /// Ids of the listeners that take it, if it is accepted.
     pub attached: BTreeSet<Arc<str>>,
     /// Their Gateways.
     pub gateways: BTreeSet<NamespacedName>,
@@ -125,7 +128,6 @@ impl ResolvedRoute {
         let passed = (kind == RouteKind::Tls).then(|| read(&no_policies));
         let broken = unsupported(&ended.rules);
         let (hostnames, unread) = read_hostnames(&route.spec.hostnames);
-        let partly = partly_invalid(broken.as_ref(), unread.as_deref());
         let mut this = Self { uses: ended.uses, ..Self::default() };
         let mut verdicts = Vec::new();
         let (mut levels, mut passed_levels) = (BTreeMap::new(), BTreeMap::new());
@@ -141,7 +143,9 @@ impl ResolvedRoute {
                 Err(refused) => vec![refused],
                 Ok(taken) => {
                     for listener in taken {
-                        this.attached.insert(listener.id.clone());
+                        if !matches!(broken, Some((true, _))) {
+                            this.attached.insert(listener.id.clone());
+                        }
                         this.gateways.insert(listener.gateway.clone());
                         let of_listener = levels_of(listener, &hostnames).into_iter();
                         if is_passed(&listener) {
@@ -160,35 +164,47 @@ impl ResolvedRoute {
             let rules =
                 passed.as_ref().filter(|_| is_all_passed).map_or(&ended.resolved, |one| &one.resolved);
             conditions.push(rules.clone());
-            conditions.extend(partly.iter().filter(|_| !hostnames.is_empty()).cloned());
             verdicts.push(ParentVerdict { reference, conditions, is_served });
+        }
+        let (name, most) = (route.metadata.key(), ground.routes_per_object);
+        let names = |word| RuleNames { word, route: &name };
+        let mut asked = this.serve(names(word_of(kind)), route, ended.rules, &levels, most);
+        if let Some(passed) = passed {
+            asked += this.serve(names(PASSED), route, passed.rules, &passed_levels, most);
+        }
+        let crowded = crowded(asked, most);
+        let partly = partly_invalid(broken.as_ref(), [unread, crowded].into_iter().flatten());
+        for verdict in &mut verdicts {
+            verdict.conditions.extend(partly.iter().filter(|_| !hostnames.is_empty()).cloned());
         }
         let generation = route.metadata.generation;
         this.verdict = Some(Arc::new(RouteVerdict { generation, parents: verdicts }));
-        let name = route.metadata.key();
-        this.serve(RuleNames { word: word_of(kind), route: &name }, route, ended.rules, &levels);
-        if let Some(passed) = passed {
-            this.serve(RuleNames { word: PASSED, route: &name }, route, passed.rules, &passed_levels);
-        }
         this
     }
 
+    /// Writes what is asked for at `levels`, until the route has `most` entries; how many there would be.
     fn serve(
         &mut self,
         names: RuleNames<'_>,
         route: &GatewayResource<RouteSpec>,
         rules: Vec<ResolvedRule>,
         levels: &BTreeMap<Arc<str>, Option<BackendClient>>,
-    ) {
+        most: usize,
+    ) -> usize {
         if levels.is_empty() {
-            return;
+            return 0;
         }
         let seniority = route.metadata.seniority();
+        let (mut asked_for, before) = (0, self.entries.values().map(Vec::len).sum::<usize>());
         for (number, rule) in rules.into_iter().enumerate() {
             let ways = Ways::of(names.of(number), &rule, levels);
             for (index, asked) in rule.matches.iter().enumerate() {
                 for (level, client) in levels {
                     let Some(name) = ways.names.get(&client.as_ref()) else { continue };
+                    asked_for += 1;
+                    if before + asked_for > most {
+                        continue;
+                    }
                     let wanted = Match { host: level.clone(), ..asked.wanted.clone() };
                     let value = format!("{name}/{}", wanted.path.len()).into();
                     let entry = LevelEntry {
@@ -207,6 +223,7 @@ impl ResolvedRoute {
                 self.backends.extend(backends);
             }
         }
+        asked_for
     }
 }
 
@@ -325,14 +342,28 @@ fn read_hostnames(written: &[String]) -> (Vec<Option<Arc<str>>>, Option<String>)
     (hostnames, why)
 }
 
+/// What is to be said of more entries than a route may have.
+fn crowded(asked: usize, most: usize) -> Option<String> {
+    (asked > most).then(|| {
+        format!(
+            "Dropped Rules beyond {most} matches: there are {asked} of them, each counted at each hostname of each listener, and the first {most} are \
+             served. Make several routes of it, or raise {}",
+            Limit::RoutesPerObject.field()
+        )
+    })
+}
+
 /// What of a route cannot be done while the rest is.
-fn partly_invalid(broken: Option<&(bool, String)>, unread: Option<&str>) -> Option<StatusCondition> {
+fn partly_invalid(
+    broken: Option<&(bool, String)>,
+    others: impl Iterator<Item = String>,
+) -> Option<StatusCondition> {
     let rules = match broken {
         Some((true, _)) => return None,
-        Some((false, why)) => Some(why.as_str()),
+        Some((false, why)) => Some(why.clone()),
         None => None,
     };
-    let parts: Vec<&str> = rules.into_iter().chain(unread).collect();
+    let parts: Vec<String> = rules.into_iter().chain(others).collect();
     (!parts.is_empty()).then(|| met("PartiallyInvalid", "UnsupportedValue", parts.join("; ")))
 }
 

@@ -1,14 +1,19 @@
 //! Whether Secrets hold certificates that a listener can have, and for which hosts these are.
 
 use super::parsed::stores_of;
-use base64::{Engine as _, engine::general_purpose::STANDARD};
+use crate::certificate;
 use haptic_model::{ActiveConfig, Object, Snapshot, Snapshots, gateway::NamespacedName, host_name::is_host};
-use serde_json::Value;
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     sync::{Arc, Mutex, PoisonError},
 };
-use x509_parser::{certificate::X509Certificate, extensions::GeneralName, parse_x509_certificate, pem::Pem};
+use x509_parser::{
+    asn1_rs::{Any, Tag},
+    certificate::X509Certificate,
+    extensions::GeneralName,
+    parse_x509_certificate,
+    pem::Pem,
+};
 
 /// The hosts that a certificate is for.
 pub(super) type CertificateNames = Arc<[Box<str>]>;
@@ -38,7 +43,10 @@ impl GatewayCertificates {
     /// Why there is none.
     pub fn judge(&self, name: &NamespacedName) -> Result<CertificateNames, String> {
         let Some(secret) = self.stores.iter().find_map(|store| store.get(&name.0, &name.1)) else {
-            return Err("there is no such Secret of type kubernetes.io/tls".to_owned());
+            return Err(
+                "there is no such Secret of type kubernetes.io/tls, or with the label haproxy-haptic.org/use"
+                    .to_owned(),
+            );
         };
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((object, judged)) = known.get(name)
@@ -46,36 +54,45 @@ impl GatewayCertificates {
         {
             return judged.clone();
         }
-        let judged = pair(secret);
+        let judged = names_in(secret);
         known.insert(name.clone(), (secret.clone(), judged.clone()));
         judged
     }
 }
 
-fn pair(secret: &Object) -> Result<CertificateNames, String> {
+/// As strictly as what is rendered: a port whose certificates are all left out there would make HAProxy refuse the whole file.
+fn names_in(secret: &Object) -> Result<CertificateNames, String> {
     let secret = secret.value().map_err(|_| "it cannot be read".to_owned())?;
-    let entry = |name: &str| {
-        let text = secret.pointer("/data").and_then(|data| data.get(name)).and_then(Value::as_str);
-        let text = text.ok_or_else(|| format!("it has no {name}"))?;
-        let bytes = STANDARD.decode(text.trim()).map_err(|_| format!("{name} is not Base64"))?;
-        Pem::iter_from_buffer(&bytes).next().and_then(Result::ok).ok_or_else(|| format!("{name} is not PEM"))
-    };
-    let certificate = entry("tls.crt")?;
-    let names = match parse_x509_certificate(&certificate.contents) {
-        Ok((_, read)) if certificate.label == "CERTIFICATE" => names_of(&read),
-        _ => return Err("tls.crt holds no certificate".to_owned()),
-    };
-    if !entry("tls.key")?.label.ends_with("PRIVATE KEY") {
-        return Err("tls.key holds no private key".to_owned());
-    }
-    Ok(names)
+    let file = certificate::of_object(&secret, "")?;
+    let unreadable = || "tls.crt cannot be read".to_owned();
+    let first = Pem::iter_from_buffer(file.as_bytes()).next().and_then(Result::ok).ok_or_else(unreadable)?;
+    let (_, first) = parse_x509_certificate(&first.contents).map_err(|_| unreadable())?;
+    Ok(names_of(&first))
 }
 
+/// Those that HAProxy would present it for by itself: alternative names, and common names beside them.
 fn names_of(certificate: &X509Certificate<'_>) -> CertificateNames {
-    let names = certificate.subject_alternative_name().ok().flatten();
-    let names = names.iter().flat_map(|names| &names.value.general_names).filter_map(|name| match name {
-        GeneralName::DNSName(name) => Some(name.to_ascii_lowercase()).filter(|name| is_host(name)),
+    let alternative = certificate.subject_alternative_name().ok().flatten();
+    let alternative = alternative.iter().flat_map(|names| &names.value.general_names);
+    let alternative = alternative.filter_map(|name| match name {
+        GeneralName::DNSName(name) => Some((*name).to_owned()),
         _ => None,
     });
-    names.map(String::into_boxed_str).collect()
+    let common = certificate.subject().iter_common_name().map(|name| text_of(name.attr_value()));
+    let all = alternative.chain(common).map(|name| name.to_ascii_lowercase()).filter(|name| is_host(name));
+    let all: BTreeSet<Box<str>> = all.map(String::into_boxed_str).collect();
+    all.into_iter().collect()
+}
+
+/// The text of a name's part, whatever it is written in.
+fn text_of(part: &Any<'_>) -> String {
+    let bytes = part.as_bytes();
+    if part.tag() != Tag::BmpString {
+        return String::from_utf8_lossy(bytes).into_owned();
+    }
+    let units: Vec<u16> = bytes
+        .chunks_exact(2)
+        .map(|pair| pair.iter().fold(0, |unit, byte| (unit << 8) | u16::from(*byte)))
+        .collect();
+    String::from_utf16_lossy(&units)
 }

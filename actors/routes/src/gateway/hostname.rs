@@ -23,6 +23,13 @@ pub(super) fn intersect(listener: &str, route: &str) -> bool {
     listener == ANY || route == ANY || listener == route || covers(listener, route) || covers(route, listener)
 }
 
+/// What wildcards over a hostname end with, the longest first: `.b.example` and `.example` of `a.b.example`.
+pub(super) fn endings(hostname: &str) -> impl Iterator<Item = &str> {
+    let host = suffix(hostname).unwrap_or(hostname);
+    let ends = host.match_indices('.').filter_map(move |(at, _)| host.get(at..));
+    ends.filter(move |end| end.len() < host.len())
+}
+
 /// Whether `wildcard` is one, and for `host` or all hosts of the wildcard `host`.
 fn covers(wildcard: &str, host: &str) -> bool {
     let host = suffix(host).unwrap_or(host);
@@ -49,6 +56,13 @@ mod tests {
         ] {
             assert_eq!(intersect(listener, route), both, "{listener} {route}");
         }
+    }
+
+    #[test]
+    fn wildcards_over_a_hostname_end_with_its_ends() {
+        assert_eq!(endings("a.b.example").collect::<Vec<_>>(), [".b.example", ".example"]);
+        assert_eq!(endings("*.b.example").collect::<Vec<_>>(), [".example"]);
+        assert!(endings(ANY).next().is_none() && endings("example").next().is_none());
     }
 
     #[test]

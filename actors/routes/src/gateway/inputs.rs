@@ -6,11 +6,12 @@ use super::{
     conditions::{met, unmet},
     features,
     hostname::ANY,
-    listeners::{Allowed, Conflicts, GatewayListener, ListenerContext, Owner, Protocol, note_overlaps},
+    listeners::{Allowed, Conflicts, GatewayListener, ListenerContext, Owner, Protocol},
     objects::{
         ClassSpec, GROUP, GatewayResource, GatewaySpec, GatewayTls, GrantSpec, LabelsOfNamespaces,
-        ListenerSetSpec, PolicySpec, ServiceFacts,
+        ListenerSetSpec, ListenerSpec, PolicySpec, ServiceFacts,
     },
+    overlaps,
     parsed::ParsedObjects,
     policies::{BackendClient, BackendPolicies},
     ports::{self, AskedPort, GivenPorts, PortTransport},
@@ -51,6 +52,8 @@ pub(super) struct GatewayInputs {
     pub namespaces: HashMap<Arc<str>, BTreeMap<String, String>>,
     pub ports: GivenPorts,
     pub policies: BackendPolicies,
+    /// How many entries of maps one route may become.
+    pub routes_per_object: usize,
 }
 
 /// A Gateway of ours.
@@ -99,12 +102,22 @@ impl GatewayInputs {
             authority: sources.authority,
         };
         let mut drafts = drafts(&classes, sources, &around);
-        let asked = asked(&drafts);
+        let mut known = BTreeSet::new();
+        let asked: Vec<AskedPort> = ports_of(&drafts, |listener| listener.is_served)
+            .filter(|port| known.insert(port.clone()))
+            .collect();
+        // Its Service leads there all the same.
+        let kept: Vec<AskedPort> =
+            ports_of(&drafts, |listener| !listener.is_served && !listener.is_conflicted())
+                .filter(|port| known.insert(port.clone()))
+                .collect();
         let written = |gateway: &NamespacedName, port: u16| written(sources.services, gateway, port);
-        let ports = ports::give(settings, &asked, remembered, written);
+        let ports = ports::give(settings, &asked, &kept, remembered, written);
         assign(&mut drafts, &ports, matches!(settings.ports, PortMode::Same { .. }));
         let policies = BackendPolicies::of(sources.policies, sources.authority);
-        let mut ground = Self { classes, grants, namespaces, ports, policies, ..Self::default() };
+        let routes_per_object = settings.routes_per_object;
+        let mut ground =
+            Self { classes, grants, namespaces, ports, policies, routes_per_object, ..Self::default() };
         drafts.into_iter().for_each(|draft| ground.take(draft));
         ground
     }
@@ -258,27 +271,25 @@ fn draft<'s>(
 ) -> Draft<'s> {
     let name = gateway.metadata.key();
     let refused = refusal(gateway);
-    let mut conflicts = Conflicts::default();
     let tls = gateway.spec.tls.as_ref();
-    let mut read = |specs: &[super::objects::ListenerSpec], owner: &Owner<'_>, is_allowed: bool| {
-        let listeners = specs.iter().map(|spec| {
-            let mut listener = GatewayListener::read(spec, owner, around);
-            if is_allowed {
-                conflicts.judge(&mut listener);
-            }
+    let read = |specs: &[ListenerSpec], owner: &Owner<'_>| {
+        specs.iter().map(|spec| GatewayListener::read(spec, owner, around)).collect::<Vec<_>>()
+    };
+    let guard = |listeners: &mut [GatewayListener], owner: &Owner<'_>, is_allowed: bool| {
+        for listener in listeners {
             if let Some(tls) = tls.filter(|_| listener.protocol.is_some_and(Protocol::ends_tls))
                 && listener.is_accepted()
             {
-                tls.guard(&mut listener, owner, around);
+                tls.guard(listener, owner, around);
             }
             listener.is_served &= is_allowed && refused.is_none();
-            listener
-        });
-        listeners.collect::<Vec<_>>()
+        }
     };
     let prefix = format!("{}/{}", name.0, name.1);
     let owner = Owner { kind: "Gateway", namespace: &name.0, prefix: prefix.clone(), gateway: &name };
-    let mut own = read(&gateway.spec.listeners, &owner, true);
+    let mut own = read(&gateway.spec.listeners, &owner);
+    let mut conflicts = Conflicts::among(&mut own);
+    guard(&mut own, &owner, true);
     let client = tls.map_or(Ok(None), |tls| tls.client(&owner, around));
     let allowed = gateway.spec.allowed_listeners.as_ref().and_then(|allowed| allowed.namespaces.as_ref());
     let allowed = Allowed::of(allowed, &name.0, Allowed::None);
@@ -287,11 +298,16 @@ fn draft<'s>(
         let is_allowed = allowed.admit(namespace, around.namespaces);
         let prefix = format!("{prefix}/{namespace}/{}", set.metadata.name);
         let owner = Owner { kind: "ListenerSet", namespace, prefix, gateway: &name };
-        (*set, is_allowed, read(&set.spec.listeners, &owner, is_allowed))
+        let mut listeners = read(&set.spec.listeners, &owner);
+        if is_allowed {
+            listeners.iter_mut().for_each(|listener| conflicts.judge(listener));
+        }
+        guard(&mut listeners, &owner, is_allowed);
+        (*set, is_allowed, listeners)
     });
     let mut sets: Vec<_> = sets.collect();
     let of_sets = sets.iter_mut().flat_map(|(_, _, listeners)| listeners);
-    note_overlaps(own.iter_mut().chain(of_sets));
+    overlaps::note(own.iter_mut().chain(of_sets));
     Draft { gateway, own, sets, refused, client }
 }
 
@@ -309,21 +325,18 @@ fn refusal(gateway: &GatewayResource<GatewaySpec>) -> Option<StatusCondition> {
     })
 }
 
-fn asked(drafts: &[Draft<'_>]) -> Vec<AskedPort> {
-    let mut known = BTreeSet::new();
-    let mut asked = Vec::new();
-    for draft in drafts {
-        let all = draft.own.iter().chain(draft.sets.iter().flat_map(|(_, _, listeners)| listeners));
-        for listener in all.filter(|listener| listener.is_served) {
-            let Some(protocol) = listener.protocol else { continue };
-            let (gateway, transport) = (listener.gateway.clone(), protocol.transport());
-            let one = AskedPort { gateway, port: listener.port, transport };
-            if known.insert(one.clone()) {
-                asked.push(one);
-            }
-        }
-    }
-    asked
+/// The ports of some listeners, those of older Gateways first.
+fn ports_of<'d>(
+    drafts: &'d [Draft<'_>],
+    is_one: impl Fn(&GatewayListener) -> bool + 'd,
+) -> impl Iterator<Item = AskedPort> + 'd {
+    let all = drafts
+        .iter()
+        .flat_map(|draft| draft.own.iter().chain(draft.sets.iter().flat_map(|(_, _, listeners)| listeners)));
+    all.filter(move |listener| is_one(listener)).filter_map(|listener| {
+        let (gateway, transport) = (listener.gateway.clone(), listener.protocol?.transport());
+        Some(AskedPort { gateway, port: listener.port, transport })
+    })
 }
 
 /// Gives listeners their ports. Gateways that share ports conflict as listeners of one do.

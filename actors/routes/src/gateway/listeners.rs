@@ -1,6 +1,7 @@
 //! What listeners there are: those of Gateways and of the ListenerSets at them, which are taken, and for what.
 //!
-//! Order decides conflicts of a Gateway: its own listeners come first, then those of ListenerSets by age, namespace and name.
+//! Order decides conflicts of a Gateway with ListenerSets: its own listeners come first, then those of ListenerSets by age, namespace and name. Of its own
+//! listeners that are in each other's way none is served.
 
 use super::{
     certificates::CertificateNames,
@@ -96,7 +97,8 @@ impl Allowed {
             None => otherwise,
             Some("All") => Self::All,
             Some("Same") => Self::Namespace(own.clone()),
-            Some("Selector") => Self::Selector(from.selector.clone().unwrap_or_default()),
+            // Without a selector none is selected; an empty one selects all.
+            Some("Selector") => from.selector.clone().map_or(Self::None, Self::Selector),
             Some(_) => Self::None,
         }
     }
@@ -301,6 +303,16 @@ impl GatewayListener {
         is_met(&self.conditions, "Accepted")
     }
 
+    /// Whether another listener is in its way.
+    pub fn is_conflicted(&self) -> bool {
+        is_met(&self.conditions, "Conflicted")
+    }
+
+    /// What it wants its port to be for; `None` where it is valid for nothing.
+    fn contended(&self) -> Option<PortTransport> {
+        self.protocol.filter(|_| self.is_accepted()).map(Protocol::transport)
+    }
+
     pub fn verdict(&self, attached_routes: usize) -> ListenerVerdict {
         ListenerVerdict {
             name: self.name.clone(),
@@ -344,60 +356,53 @@ pub(super) fn certificate(
     }
 }
 
-/// Says of listeners with TLS at one port that their hostnames or certificates are for the same hosts: a client may use its connection for both.
-///
-/// https://gateway-api.sigs.k8s.io/reference/spec/, `ListenerConditionOverlappingTLSConfig`
-pub(super) fn note_overlaps<'l>(listeners: impl Iterator<Item = &'l mut GatewayListener>) {
-    let mut of_ports: BTreeMap<u16, Vec<&'l mut GatewayListener>> = BTreeMap::new();
-    for listener in listeners.filter(|one| one.is_served && one.protocol.is_some_and(Protocol::is_tls)) {
-        of_ports.entry(listener.port).or_default().push(listener);
-    }
-    for mut listeners in of_ports.into_values().filter(|all| all.len() > 1) {
-        let all: Vec<_> = listeners
-            .iter()
-            .map(|one| (one.id.clone(), one.hostname.clone(), one.certificates.clone(), one.protocol))
-            .collect();
-        for listener in &mut listeners {
-            // Only of HTTP are there several requests in a connection.
-            let is_http = |protocol: Option<Protocol>| protocol == Some(Protocol::Https);
-            let others = || {
-                all.iter().filter(|(id, _, _, protocol)| {
-                    *id != listener.id && (is_http(*protocol) || is_http(listener.protocol))
-                })
-            };
-            let shares = |certificates: &[NamespacedName]| {
-                certificates.iter().any(|one| listener.certificates.contains(one))
-            };
-            let certificate = others().find(|(_, _, certificates, _)| shares(certificates));
-            let hostname =
-                || others().find(|(_, hostname, ..)| hostname::intersect(&listener.hostname, hostname));
-            let found = certificate
-                .map(|(other, ..)| ("OverlappingCertificates", other))
-                .or_else(|| hostname().map(|(other, ..)| ("OverlappingHostnames", other)));
-            if let Some((reason, other)) = found {
-                let message = format!(
-                    "clients may take its connections for those of listener {other}; requests for another listener than the connection's get 421"
-                );
-                listener.conditions.push(met("OverlappingTLSConfig", reason, message));
-            }
-        }
-    }
-}
-
 /// What a Gateway's ports are for, and which hostnames there are taken, as its listeners are gone through.
+///
+/// https://gateway-api.sigs.k8s.io/reference/spec/, `GatewaySpec.listeners`, "Handling indistinct Listeners": of a Gateway's own listeners none wins.
 #[derive(Debug, Default)]
 pub(super) struct Conflicts {
-    ports: BTreeMap<u16, PortTransport>,
+    /// `None`: the Gateway's own listeners do not agree.
+    ports: BTreeMap<u16, Option<PortTransport>>,
     taken: BTreeMap<(u16, Arc<str>), Arc<str>>,
 }
 
 impl Conflicts {
-    /// Refuses a listener that another one is in the way of.
+    /// Refuses all of a Gateway's own listeners that are in each other's way. What they asked for is nobody's: a ListenerSet does not get it either.
+    pub fn among(listeners: &mut [GatewayListener]) -> Self {
+        let mut this = Self::default();
+        let mut asking: BTreeMap<(u16, Arc<str>), Vec<Arc<str>>> = BTreeMap::new();
+        for listener in listeners.iter() {
+            let Some(transport) = listener.contended() else { continue };
+            let agreed = this.ports.entry(listener.port).or_insert(Some(transport));
+            *agreed = agreed.filter(|agreed| *agreed == transport);
+            asking.entry((listener.port, listener.hostname.clone())).or_default().push(listener.id.clone());
+        }
+        for listener in listeners.iter_mut().filter(|listener| listener.contended().is_some()) {
+            let port = listener.port;
+            if this.ports.get(&port) == Some(&None) {
+                let message =
+                    format!("port {port} has listeners of different protocols, and none of them is served");
+                listener.refuse("ProtocolConflict", message);
+                continue;
+            }
+            let all = asking.get(&(port, listener.hostname.clone())).map(Vec::as_slice).unwrap_or_default();
+            if let [first, second, ..] = all {
+                let other = if *first == listener.id { second } else { first };
+                let message =
+                    format!("port and hostname are those of listener {other}, too, and neither is served");
+                listener.refuse("HostnameConflict", message);
+            }
+        }
+        let first = |(place, ids): (_, Vec<Arc<str>>)| Some((place, ids.into_iter().next()?));
+        this.taken = asking.into_iter().filter_map(first).collect();
+        this
+    }
+
+    /// Refuses a ListenerSet's listener that one which comes before it is in the way of.
     pub fn judge(&mut self, listener: &mut GatewayListener) {
-        let Some(protocol) = listener.protocol.filter(|_| listener.is_accepted()) else { return };
+        let Some(transport) = listener.contended() else { return };
         let port = listener.port;
-        let first = *self.ports.entry(port).or_insert(protocol.transport());
-        if first != protocol.transport() {
+        if *self.ports.entry(port).or_insert(Some(transport)) != Some(transport) {
             let message = format!("port {port} has another protocol by a listener that comes first");
             return listener.refuse("ProtocolConflict", message);
         }

@@ -18,6 +18,7 @@ mod levels;
 mod listeners;
 mod matches;
 mod objects;
+mod overlaps;
 mod parsed;
 mod policies;
 mod ports;

@@ -1,7 +1,8 @@
 //! Which port of HAProxy's containers stands behind a port of a Gateway.
 //!
 //! A port stays what it is: what was given in this process, or else what the Gateway's Service says. New ones get the lowest that is
-//! free, those of older Gateways first. A Service that claims what another Gateway has gets something else, and what Services of several
+//! free, those of older Gateways first. It stays also while its listener is not served, such as one whose Secret is gone for a while: the Gateway's
+//! Service goes on leading there. A Service that claims what another Gateway has gets something else, and what Services of several
 //! namespaces claim is given to none of them. No namespace has more than its share, but for what was given to it before.
 
 use super::settings::{GatewaySettings, PortMode};
@@ -34,10 +35,11 @@ const MOST_TLS_PORTS: usize = 32;
 pub(super) type GivenPorts = BTreeMap<AskedPort, u16>;
 
 /// Gives each port of `asked`, which are in the order of their Gateways' age, one of HAProxy; one is missing where none is left, or
-/// the namespace has its share. `remembered` comes before what is `written` in Services.
+/// the namespace has its share. `remembered` comes before what is `written` in Services. Those that are `kept` get nothing that they have not.
 pub(super) fn give(
     settings: &GatewaySettings,
     asked: &[AskedPort],
+    kept: &[AskedPort],
     remembered: &GivenPorts,
     written: impl Fn(&NamespacedName, u16) -> Option<u16>,
 ) -> GivenPorts {
@@ -69,7 +71,8 @@ pub(super) fn give(
     // Who may edit a Service may write there what another's has. After a restart nothing else tells whose it is, and whoever got it would get the
     // other's requests until the other's Service leads elsewhere.
     let mut claims: BTreeMap<u16, BTreeSet<&str>> = BTreeMap::new();
-    for one in asked {
+    let all = || asked.iter().chain(kept);
+    for one in all() {
         if let Some(target) = written(&one.gateway, one.port) {
             claims.entry(target).or_default().insert(&*one.gateway.0);
         }
@@ -85,10 +88,10 @@ pub(super) fn give(
             given.insert(one.clone(), target);
         }
     };
-    for one in asked {
+    for one in all() {
         take(one, remembered.get(one).copied(), &mut given);
     }
-    for one in asked {
+    for one in all() {
         if !has_share(one, &given) {
             let claimed = written(&one.gateway, one.port).filter(|target| !is_contested(target));
             take(one, claimed, &mut given);
@@ -98,10 +101,11 @@ pub(super) fn give(
         if given.contains_key(one) || has_share(one, &given) {
             continue;
         }
-        let all: BTreeSet<u16> = given.values().copied().collect();
+        let given_away: BTreeSet<u16> = given.values().copied().collect();
         let mut free = range(one.transport).filter_map(|target| u16::try_from(target).ok());
-        let is_free =
-            |target: &u16| fits(one.transport, *target) && !all.contains(target) && !is_contested(target);
+        let is_free = |target: &u16| {
+            fits(one.transport, *target) && !given_away.contains(target) && !is_contested(target)
+        };
         if let Some(target) = free.find(is_free) {
             given.insert(one.clone(), target);
         }
@@ -143,7 +147,14 @@ mod tests {
 
     fn settings(ports: PortMode, namespace_share: u16) -> GatewaySettings {
         let config = ("n".into(), "c".into());
-        GatewaySettings { controller: "c".into(), config, ports, namespace_share, has_infrastructure: false }
+        GatewaySettings {
+            controller: "c".into(),
+            config,
+            ports,
+            namespace_share,
+            has_infrastructure: false,
+            routes_per_object: 5_000,
+        }
     }
 
     /// Of which one namespace may have all.
@@ -163,10 +174,10 @@ mod tests {
     #[test]
     fn the_lowest_free_ones_are_given_and_stay() {
         let all = [asked("b", 80, false), asked("a", 80, false), asked("a", 443, true)];
-        let given = give(&ranges(), &all, &GivenPorts::new(), |_, _| None);
+        let given = give(&ranges(), &all, &[], &GivenPorts::new(), |_, _| None);
         assert_eq!(targets(&given, &all), [Some(100), Some(101), Some(200)]);
         let later = [asked("old", 80, false), all[1].clone(), asked("x", 443, true), all[2].clone()];
-        let kept = give(&ranges(), &later, &given, |_, _| None);
+        let kept = give(&ranges(), &later, &[], &given, |_, _| None);
         assert_eq!(targets(&kept, &later), [Some(100), Some(101), None, Some(200)]);
     }
 
@@ -177,10 +188,23 @@ mod tests {
             "a" | "b" => Some(102),
             _ => Some(9),
         };
-        let fresh = give(&ranges(), &all, &GivenPorts::new(), written);
+        let fresh = give(&ranges(), &all, &[], &GivenPorts::new(), written);
         assert_eq!(targets(&fresh, &all), [Some(102), Some(100), Some(101)]);
         let had = GivenPorts::from([(all[1].clone(), 102)]);
-        assert_eq!(give(&ranges(), &all, &had, written)[&all[1]], 102);
+        assert_eq!(give(&ranges(), &all, &[], &had, written)[&all[1]], 102);
+    }
+
+    #[test]
+    fn what_is_kept_stays_its_own_and_gets_nothing_new() {
+        let (victim, thief) = ([asked("victim", 443, true)], [asked("a-thief", 443, true)]);
+        let remembered = GivenPorts::from([(victim[0].clone(), 200)]);
+        for (had, written) in [(remembered, None), (GivenPorts::new(), Some(200))] {
+            let written = |gateway: &NamespacedName, _| written.filter(|_| &*gateway.1 == "victim");
+            let given = give(&ranges(), &thief, &victim, &had, written);
+            assert_eq!((given.get(&thief[0]), given.get(&victim[0])), (None, Some(&200)));
+        }
+        let given = give(&ranges(), &thief, &victim, &GivenPorts::new(), |_, _| None);
+        assert_eq!((given.get(&thief[0]), given.get(&victim[0])), (Some(&200), None));
     }
 
     #[test]
@@ -188,7 +212,7 @@ mod tests {
         let mode = PortMode::Allocated { plain: (100, 3), tls: (102, 2), tcp: (101, 4) };
         let over_tcp = |name: &str| AskedPort { transport: PortTransport::Tcp, ..asked(name, 25, false) };
         let all = [asked("a", 443, true), over_tcp("a"), over_tcp("b"), asked("a", 80, false)];
-        let given = give(&settings(mode, 100), &all, &GivenPorts::new(), |_, _| Some(102));
+        let given = give(&settings(mode, 100), &all, &[], &GivenPorts::new(), |_, _| Some(102));
         assert_eq!(targets(&given, &all), [Some(103), Some(104), None, Some(102)]);
     }
 
@@ -198,13 +222,13 @@ mod tests {
         let all =
             [asked("a", 80, false), asked("b", 80, false), asked("b", 81, false), asked("b", 82, false)];
         let mode = settings(mode, 100);
-        let given = give(&mode, &all, &GivenPorts::new(), |_, _| Some(1));
+        let given = give(&mode, &all, &[], &GivenPorts::new(), |_, _| Some(1));
         assert_eq!(targets(&given, &all), [Some(8080), Some(8080), Some(81), None]);
         let many: Vec<AskedPort> = (1..40).map(|port| asked("a", port, true)).collect();
-        assert_eq!(give(&mode, &many, &GivenPorts::new(), |_, _| None).len(), MOST_TLS_PORTS);
+        assert_eq!(give(&mode, &many, &[], &GivenPorts::new(), |_, _| None).len(), MOST_TLS_PORTS);
         let halved = GatewaySettings { namespace_share: 50, ..mode };
         let with_another: Vec<AskedPort> = many.iter().cloned().chain([of("other", 443)]).collect();
-        let given = give(&halved, &with_another, &GivenPorts::new(), |_, _| None);
+        let given = give(&halved, &with_another, &[], &GivenPorts::new(), |_, _| None);
         assert_eq!(given.len(), MOST_TLS_PORTS / 2 + 1);
         assert_eq!(given[&of("other", 443)], 443);
     }
@@ -219,11 +243,11 @@ mod tests {
         let ports = PortMode::Allocated { plain: (100, 1), tls: (200, 4), tcp: (300, 1) };
         let both = [of("older", 443), of("younger", 443)];
         let claim = |_: &NamespacedName, _: u16| Some(200);
-        let given = give(&settings(ports.clone(), 100), &both, &GivenPorts::new(), claim);
+        let given = give(&settings(ports.clone(), 100), &both, &[], &GivenPorts::new(), claim);
         assert_eq!(targets(&given, &both), [Some(201), Some(202)]);
         // Who had it keeps it.
         let had = GivenPorts::from([(both[1].clone(), 200)]);
-        let given = give(&settings(ports, 100), &both, &had, claim);
+        let given = give(&settings(ports, 100), &both, &[], &had, claim);
         assert_eq!(targets(&given, &both), [Some(201), Some(200)]);
     }
 
@@ -235,13 +259,14 @@ mod tests {
         let asked: Vec<AskedPort> = greedy.iter().cloned().chain([of("other", 443)]).collect();
         // Whatever its Service claims.
         for written in [None, Some(203)] {
-            let given = give(&halved, &asked, &GivenPorts::new(), |_, port| written.filter(|_| port < 9));
+            let given =
+                give(&halved, &asked, &[], &GivenPorts::new(), |_, port| written.filter(|_| port < 9));
             assert_eq!(given.keys().filter(|one| &*one.gateway.0 == "greedy").count(), 2);
             assert!(given.contains_key(&of("other", 443)));
         }
         // What was given stays.
-        let before = give(&all, &greedy, &GivenPorts::new(), |_, _| None);
+        let before = give(&all, &greedy, &[], &GivenPorts::new(), |_, _| None);
         assert_eq!(before.len(), 4);
-        assert_eq!(give(&halved, &asked, &before, |_, _| None), before);
+        assert_eq!(give(&halved, &asked, &[], &before, |_, _| None), before);
     }
 }

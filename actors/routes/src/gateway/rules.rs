@@ -12,7 +12,7 @@ use super::{
     retries::RetryProfile,
     values::{LONGEST, header, header_names, milliseconds, url_path},
 };
-use crate::names;
+use crate::{names, options::header::is_haproxys_own};
 use haptic_model::gateway::{NamespacedName, RouteKind};
 use serde_json::Value;
 use std::{
@@ -378,10 +378,8 @@ fn asked(auth: &ExternalAuth, settings: &mut MapSettings) -> Result<(), String> 
         if passed.is_empty() { "authorization".to_owned() } else { format!("authorization,{passed}") };
     settings.insert("auth-request-headers", passed);
     let told = header_names(&auth.http.allowed_response_headers)?;
-    // Of the answer these are its own: a request that has them is none that HAProxy can send.
-    if let Some(name) =
-        told.split(',').find(|name| matches!(*name, "content-length" | "host" | "transfer-encoding"))
-    {
+    // Of the answer these are its own, or a client's would be taken away that HAProxy needs.
+    if let Some(name) = told.split(',').find(|name| *name == "host" || is_haproxys_own(name)) {
         return Err(format!("ExternalAuth with {name} in allowedResponseHeaders is not supported"));
     }
     if !told.is_empty() {

@@ -5,6 +5,7 @@
 
 use super::{
     client_certificates::ClientValidation,
+    hostname::{ANY, endings},
     inputs::GatewayInputs,
     levels::{LevelShare, RouteId},
     listeners::{GatewayListener, Protocol},
@@ -47,8 +48,8 @@ const STREAMS: &str = "gateway_streams";
 /// What comes in at a port with TLS.
 #[derive(Default)]
 struct PortWithTls {
-    /// Whether there is a certificate for all hosts.
-    is_open: bool,
+    /// Certificates for all hosts.
+    open: Vec<NamespacedName>,
     clients: Option<Arc<ClientValidation>>,
     has_web: bool,
     has_ended: bool,
@@ -59,7 +60,9 @@ impl PortWithTls {
     fn add(&mut self, listener: &GatewayListener) {
         let Some(protocol) = listener.protocol else { return };
         if protocol.ends_tls() {
-            self.is_open |= *listener.hostname == *super::hostname::ANY;
+            if is_open(listener) {
+                self.open.extend(listener.certificates.iter().cloned());
+            }
             self.clients.clone_from(&listener.clients);
         }
         self.has_web |= protocol == Protocol::Https;
@@ -71,7 +74,9 @@ impl PortWithTls {
         let clients = self.clients.as_ref().map(|clients| {
             json!({"lenient": clients.is_lenient, "authorities": as_of_a_secret(&clients.authorities)})
         });
-        json!({"target": target, "slot": slot, "open": self.is_open, "clients": clients, "web": self.has_web,
+        let open: Vec<Value> =
+            self.open.iter().map(|(of, name)| json!({"namespace": of, "name": name})).collect();
+        json!({"target": target, "slot": slot, "open": open, "clients": clients, "web": self.has_web,
             "ended": self.has_ended, "streams": self.has_ended || self.has_passed})
     }
 }
@@ -187,6 +192,7 @@ impl Sets {
             .filter(|one| one.protocol.is_some_and(Protocol::is_tls))
             .filter_map(|one| one.target)
             .collect();
+        let narrower = NarrowerHostnames::of(&served);
         let slot = |target: u16| match &settings.ports {
             PortMode::Allocated { tls: (first, _), .. } => usize::from(target.saturating_sub(*first)),
             PortMode::Same { .. } => tls.range(..target).count(),
@@ -202,18 +208,18 @@ impl Sets {
                 PortTransport::Tls => secured.entry(target).or_default().add(listener),
             }
             let is_tls = protocol.ends_tls();
-            let is_open = *listener.hostname == *super::hostname::ANY;
-            let certificates: Vec<Value> = listener
-                .certificates
-                .iter()
-                .zip(&listener.names)
+            let certificates = listener.certificates.iter().zip(&listener.names);
+            let certificates: Vec<Value> = certificates
                 .map(|((of, name), names)| {
-                    json!({"namespace": of, "name": name, "names": deeper(listener, names, &served)})
+                    let left = narrower.left_of(listener, names);
+                    let is_narrowed = left.is_some();
+                    let names = left.unwrap_or_else(|| deeper(listener, names, &served));
+                    json!({"namespace": of, "name": name, "names": names, "narrowed": is_narrowed})
                 })
                 .collect();
             of_gateways.entry(&listener.gateway).or_default().push(json!({
                 "id": listener.id, "port": listener.port, "target": target, "tls": is_tls, "slot": if is_tls { slot(target) } else { 0 },
-                "hostname": listener.hostname, "open": is_open, "certificates": certificates, "way": way_of(protocol),
+                "hostname": listener.hostname, "open": is_open(listener), "certificates": certificates, "way": way_of(protocol),
             }));
         }
         let gateways = of_gateways.into_iter().map(|(name, listeners)| {
@@ -367,6 +373,37 @@ impl Sets {
 
 fn things<'n>(needs: impl Iterator<Item = &'n &'static str>) -> Things {
     needs.map(|need| (Arc::new(ObjectRef::new(NEEDS, "", need)), b"{}".as_slice().into())).collect()
+}
+
+fn is_open(listener: &GatewayListener) -> bool {
+    *listener.hostname == *ANY
+}
+
+/// The hostnames of listeners at each of HAProxy's ports, but for those for all hosts.
+struct NarrowerHostnames<'l>(BTreeMap<u16, BTreeSet<&'l str>>);
+
+impl<'l> NarrowerHostnames<'l> {
+    fn of(served: &[&'l Arc<GatewayListener>]) -> Self {
+        let mut all: BTreeMap<u16, BTreeSet<&str>> = BTreeMap::new();
+        for listener in served.iter().filter(|listener| !is_open(listener)) {
+            if let Some(target) = listener.target {
+                all.entry(target).or_default().insert(&listener.hostname);
+            }
+        }
+        Self(all)
+    }
+
+    /// Of the names of an open listener's certificate those that are for no other listener at the port; `None` where all are, or it is not open.
+    /// By itself HAProxy presents the certificate that has a name first, whosever hosts these are.
+    fn left_of<'n>(&self, listener: &GatewayListener, names: &'n [Box<str>]) -> Option<Vec<&'n str>> {
+        let narrower = self.0.get(&listener.target?).filter(|_| is_open(listener))?;
+        let is_of_another = |name: &&str| {
+            narrower.contains(*name) || endings(name).any(|end| narrower.contains(&*format!("*{end}")))
+        };
+        let names = names.iter().map(|name| &**name);
+        let (others, left): (Vec<_>, Vec<_>) = names.partition(is_of_another);
+        (!others.is_empty()).then_some(left)
+    }
 }
 
 /// Of a certificate's names those that the listener's wildcard is for, and HAProxy's is not: there it stands for one label when a certificate is looked

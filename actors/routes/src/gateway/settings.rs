@@ -19,6 +19,8 @@ pub(super) struct GatewaySettings {
     pub namespace_share: u16,
     /// Whether Services of Gateways get any labels or annotations that these ask for.
     pub has_infrastructure: bool,
+    /// How many entries of maps one route may become.
+    pub routes_per_object: usize,
 }
 
 /// How a listener's port becomes one of HAProxy.
@@ -46,8 +48,9 @@ impl GatewaySettings {
         };
         let has_infrastructure = !config.spec.controller.gateway.annotation_prefixes.is_empty();
         let namespace_share = number(settings, "namespaceShare", 50);
-        let config = (config.namespace.clone(), config.name.clone());
-        Self { controller, config, ports, namespace_share, has_infrastructure }
+        let in_force = (config.namespace.clone(), config.name.clone());
+        let routes_per_object = config.spec.controller.limits.routes_per_object;
+        Self { controller, config: in_force, ports, namespace_share, has_infrastructure, routes_per_object }
     }
 }
 

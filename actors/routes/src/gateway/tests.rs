@@ -8,7 +8,7 @@ mod tls;
 use super::*;
 use haptic_model::{
     Layout, Object, ObjectRef, Snapshot,
-    gateway::{CONTROLLER, StatusCondition},
+    gateway::{CONTROLLER, ListenerVerdict, StatusCondition},
 };
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -136,6 +136,11 @@ fn http(name: &str, hostname: Option<&str>) -> Value {
 
 fn said<'c>(conditions: &'c [StatusCondition], kind: &str) -> (bool, &'c str) {
     conditions.iter().find(|one| one.kind == kind).map_or((false, "none"), |one| (one.holds, one.reason))
+}
+
+/// The reasons of the condition Accepted of these.
+fn accepted(listeners: &[ListenerVerdict]) -> Vec<&str> {
+    listeners.iter().map(|one| said(&one.conditions, "Accepted").1).collect()
 }
 
 fn name(namespace: &str, name: &str) -> NamespacedName {
@@ -283,7 +288,15 @@ fn listeners_are_judged_one_by_one() {
     let (verdicts, _) = world.resolved();
     let gateway = &verdicts.gateways[&name("edge", "gw")];
     let of = |number: usize, kind: &str| said(&gateway.listeners[number].conditions, kind);
-    assert_eq!(of(0, "Accepted"), (true, "Accepted"));
+    // Of two of one Gateway that are not distinct none is served.
+    for number in [0, 5] {
+        assert_eq!(
+            (of(number, "Conflicted"), of(number, "Accepted")),
+            ((true, "HostnameConflict"), (false, "HostnameConflict")),
+            "{number}"
+        );
+    }
+    assert_eq!(of(1, "Accepted"), (true, "Accepted"));
     assert_eq!(of(1, "ResolvedRefs"), (false, "InvalidRouteKinds"));
     assert_eq!(gateway.listeners[1].supported_kinds, [(GROUP, "HTTPRoute")]);
     assert_eq!(of(2, "ResolvedRefs"), (false, "InvalidCertificateRef"));
@@ -292,12 +305,8 @@ fn listeners_are_judged_one_by_one() {
         (of(4, "Accepted"), gateway.listeners[4].supported_kinds.len()),
         ((false, "UnsupportedProtocol"), 0)
     );
-    assert_eq!(
-        (of(5, "Conflicted"), of(5, "Accepted")),
-        ((true, "HostnameConflict"), (false, "HostnameConflict"))
-    );
     let served: Vec<bool> = gateway.listeners.iter().map(|one| one.is_served).collect();
-    assert_eq!(served, [true, true, false, false, false, false]);
+    assert_eq!(served, [false, true, false, false, false, false]);
     assert_eq!(said(&gateway.conditions, "Accepted"), (true, "ListenersNotValid"));
     assert_eq!(said(&gateway.conditions, "ResolvedRefs"), (false, "ListenersNotResolved"));
     world.gateway("gw", json!([unknown]));
@@ -392,12 +401,118 @@ fn listener_sets_belong_to_gateways_that_allow_them() {
     assert_eq!(verdicts.gateways[&name("edge", "gw")].attached_listener_sets, 1);
     let taken = &verdicts.listener_sets[&name("shop", "good")].listeners[1];
     assert_eq!(said(&taken.conditions, "Conflicted"), (true, "HostnameConflict"));
+    assert!(verdicts.gateways[&name("edge", "gw")].listeners[0].is_served, "it comes first");
+    for (from, is_allowed) in [
+        (json!({"from": "Selector"}), false),
+        (json!({"from": "Selector", "selector": {}}), true),
+        (json!({"from": "None"}), false),
+    ] {
+        world.put("Gateway", "edge", "gw", gateway(from.clone()));
+        let (verdicts, _) = world.resolved();
+        let accepted = said(&verdicts.listener_sets[&name("shop", "good")].conditions, "Accepted");
+        assert_eq!(accepted.0, is_allowed, "{from}");
+    }
     world.put("Gateway", "edge", "gw", gateway(json!({"from": "None"})));
     let (verdicts, _) = world.resolved();
     assert_eq!(
         said(&verdicts.listener_sets[&name("shop", "good")].conditions, "Accepted"),
         (false, "NotAllowed")
     );
+}
+
+#[test]
+fn what_listeners_of_a_gateway_dispute_no_listener_set_gets() {
+    let mut world = World::new();
+    let mut streams = http("streams", None);
+    (streams["port"], streams["protocol"]) = (81.into(), "TCP".into());
+    let mut web = http("web", None);
+    web["port"] = 81.into();
+    let listeners = json!([http("a", Some("a.example")), http("b", Some("a.example")), streams, web]);
+    let spec = json!({"gatewayClassName": "haptic", "listeners": listeners, "allowedListeners": {"namespaces": {"from": "All"}}});
+    world.put("Gateway", "edge", "gw", spec);
+    let mut at_81 = http("port", Some("own.example"));
+    at_81["port"] = 81.into();
+    let own = json!([http("host", Some("a.example")), at_81, http("good", Some("own.example"))]);
+    let parent = json!({"name": "gw", "namespace": "edge"});
+    world.put("ListenerSet", "shop", "set", json!({"parentRef": parent, "listeners": own}));
+    let (verdicts, _) = world.resolved();
+    let gateway = &verdicts.gateways[&name("edge", "gw")];
+    let (host, protocol) = ("HostnameConflict", "ProtocolConflict");
+    assert_eq!(accepted(&gateway.listeners), [host, host, protocol, protocol]);
+    assert_eq!(said(&gateway.conditions, "Accepted"), (false, "ListenersNotValid"));
+    let set = &verdicts.listener_sets[&name("shop", "set")];
+    assert_eq!(accepted(&set.listeners), [host, protocol, "Accepted"]);
+}
+
+#[test]
+fn a_selector_that_is_not_there_selects_no_namespace() {
+    let mut world = World::new();
+    let parents = json!([{"name": "gw", "namespace": "edge"}]);
+    world.put("HTTPRoute", "shop", "r", json!({"parentRefs": parents, "rules": rules("s1")}));
+    for (from, expected) in [
+        (json!({"from": "Selector"}), (false, "NotAllowedByListeners")),
+        (json!({"from": "Selector", "selector": {}}), (true, "Accepted")),
+        (
+            json!({"from": "Selector", "selector": {"matchLabels": {"team": "blog"}}}),
+            (false, "NotAllowedByListeners"),
+        ),
+    ] {
+        let mut listener = http("http", None);
+        listener["allowedRoutes"]["namespaces"] = from.clone();
+        world.gateway("gw", json!([listener]));
+        let (verdicts, _) = world.resolved();
+        let verdict = &verdicts.routes[&(RouteKind::Http, name("shop", "r"))];
+        assert_eq!(said(&verdict.parents[0].conditions, "Accepted"), expected, "{from}");
+    }
+}
+
+#[test]
+fn what_is_not_accepted_does_not_count_as_attached() {
+    let mut world = World::new();
+    world.gateway("gw", json!([http("http", None)]));
+    let parents = json!([{"name": "gw", "namespace": "edge"}]);
+    let broken = json!({"backendRefs": [{"name": "s1", "port": 80}], "filters": [{"type": "ExtensionRef"}]});
+    for (route, rules, attached) in [
+        ("none", json!([broken]), 0),
+        ("partly", json!([broken, rules("s1")[0]]), 1),
+        ("all", rules("s1"), 2),
+    ] {
+        world.put("HTTPRoute", "shop", route, json!({"parentRefs": parents, "rules": rules}));
+        let (verdicts, _) = world.resolved();
+        let counted = verdicts.gateways[&name("edge", "gw")].listeners[0].attached_routes;
+        assert_eq!(counted, attached, "{route}");
+    }
+}
+
+#[test]
+fn one_route_has_no_more_entries_than_it_may() {
+    let mut world = World::new();
+    let listeners = (0..64).map(|number| {
+        let mut listener = http(&format!("l{number}"), None);
+        listener["port"] = (1000 + number).into();
+        listener
+    });
+    world.gateway("gw", listeners.collect());
+    let matches: Vec<Value> =
+        (0..128).map(|number| json!({"path": {"value": format!("/{number}")}})).collect();
+    let hostnames: Vec<String> = (0..16).map(|number| format!("h{number}.example")).collect();
+    let backends = json!([{"name": "s1", "port": 80}]);
+    let parents = json!([{"name": "gw", "namespace": "edge"}]);
+    let spec = json!({"parentRefs": parents, "hostnames": hostnames, "rules": [{"matches": matches, "backendRefs": backends}]});
+    world.put("HTTPRoute", "shop", "large", spec);
+    world.put("HTTPRoute", "shop", "small", json!({"parentRefs": parents, "rules": rules("s1")}));
+    let (verdicts, all) = world.resolved();
+    let routes = all.get("routes of httproutes").unwrap();
+    let entries =
+        |route: &str| routes.get("shop", route).unwrap().value().unwrap()["routes"].as_array().unwrap().len();
+    assert_eq!((entries("large"), entries("small")), (5_000, 64));
+    let conditions = &verdicts.routes[&(RouteKind::Http, name("shop", "large"))].parents[0].conditions;
+    assert_eq!(said(conditions, "Accepted"), (true, "Accepted"));
+    let partly = conditions.iter().find(|one| one.kind == "PartiallyInvalid").unwrap();
+    assert!(partly.holds && partly.message.starts_with("Dropped Rule"), "{partly:?}");
+    assert!(partly.message.contains("131072") && partly.message.contains("routesPerObject"), "{partly:?}");
+    let small = &verdicts.routes[&(RouteKind::Http, name("shop", "small"))].parents[0].conditions;
+    assert_eq!(said(small, "PartiallyInvalid"), (false, "none"));
 }
 
 #[test]

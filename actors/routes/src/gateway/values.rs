@@ -2,7 +2,7 @@
 //!
 //! A value that a header or a path cannot hold is refused here: it would be structure of the request that HAProxy sends.
 
-use crate::lists::encoded;
+use crate::{lists::encoded, options::header::is_haproxys_own};
 
 /// The longest settings of a rule: HAProxy's socket takes lines of 8,000 bytes.
 pub(super) const LONGEST: usize = 6_000;
@@ -10,6 +10,9 @@ pub(super) const LONGEST: usize = 6_000;
 /// What a header is told, for Lua.
 pub(super) fn header(what: &str, name: &str, value: &str) -> Result<String, String> {
     header_name(name)?;
+    if is_haproxys_own(name) {
+        return Err(format!("header {name} is one that HAProxy itself sets"));
+    }
     let is_value = |byte: u8| byte == b'\t' || (byte >= b' ' && byte != 0x7F);
     if !value.bytes().all(is_value) {
         return Err(format!("the value of header {name} has control characters"));
@@ -101,5 +104,13 @@ mod tests {
     fn headers_hold_no_ends_of_lines() {
         assert_eq!(header("set", "X-A", "a|b; c").unwrap(), "set,X-A,a%7Cb%3B%20c;");
         assert!(header("set", "X-A", "a\r\nX-B: c").is_err() && header("set", "X A", "").is_err());
+    }
+
+    #[test]
+    fn headers_that_haproxy_sets_are_nobody_elses() {
+        for name in ["X-Haptic-Passes", "x-haptic-", "Transfer-Encoding", "connection", "TE"] {
+            assert!(header("del", name, "").unwrap_err().contains(name), "{name}");
+        }
+        assert!(header("set", "Host", "a.example").is_ok());
     }
 }

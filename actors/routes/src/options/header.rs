@@ -124,11 +124,17 @@ fn header(line: &str) -> Result<Header, String> {
             "lines of up to {LONGEST_LINE} bytes without control characters, {quoted:?} is none"
         ));
     }
-    let lower = header.name.to_ascii_lowercase();
-    if REFUSED.contains(&&*lower) || lower.starts_with(INTERNAL) {
+    if is_haproxys_own(&header.name) {
         return Err(format!("without {}, which HAProxy itself sets", header.name));
     }
     Ok(header)
+}
+
+/// Whether only HAProxy itself may say something by that header, to whomever.
+#[must_use]
+pub fn is_haproxys_own(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    REFUSED.contains(&&*lower) || lower.starts_with(INTERNAL)
 }
 
 /// The names in `text`, in lower case: of headers that somebody else than the two ends may set.
@@ -136,8 +142,7 @@ fn header(line: &str) -> Result<Header, String> {
 pub fn names(text: &str) -> Option<Vec<String>> {
     let read = |name: &str| {
         let name = name.trim().to_ascii_lowercase();
-        let framing = REFUSED.contains(&&*name) || name == "host" || name.starts_with(INTERNAL);
-        (is_name(&name) && !framing).then_some(name)
+        (is_name(&name) && name != "host" && !is_haproxys_own(&name)).then_some(name)
     };
     (text.len() <= LONGEST_LINE).then(|| text.split(',').map(read).collect()).flatten()
 }

@@ -3,7 +3,8 @@
 
 use actix_rt::Arbiter;
 use haptic_model::{
-    ActiveConfig, Bundle, Event, FailureReports, Fleet, Generation, PreviousFailures, Snapshots,
+    ActiveConfig, Bundle, Event, FailureReports, Fleet, Generation, Object, PreviousFailures, Snapshot,
+    Snapshots,
     pipeline::{Cause, Reconcile, Refused, Rendered, Validated},
 };
 use haptic_runtime::{ActorHandle, Envelope, Events, Health, Publisher, Spec, Supervision, Topic, topic};
@@ -12,6 +13,7 @@ use haptic_validate::{
     actor::{ValidateActor, ValidateOptions},
 };
 use std::{
+    collections::BTreeMap,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -27,7 +29,7 @@ pub fn of_bundle(generation: u64, bundle: Bundle, heard: Option<u64>) -> Rendere
             triggered: Instant::now(),
         },
         config: Arc::new(ActiveConfig::of("edge", "haptic", serde_json::from_str(spec).unwrap())),
-        snapshots: Snapshots::default(),
+        snapshots: stores_of(&bundle),
         fleet: Arc::default(),
         bundle,
         took: Duration::ZERO,
@@ -36,6 +38,18 @@ pub fn of_bundle(generation: u64, bundle: Bundle, heard: Option<u64>) -> Rendere
         gateway_verdicts: std::sync::Arc::default(),
         hindsight: PreviousFailures { heard: heard.map(Generation), ..PreviousFailures::default() },
     }
+}
+
+/// Stores with all objects that a bundle has blocks of, but for those without a namespace.
+fn stores_of(bundle: &Bundle) -> Snapshots {
+    let mut stores: BTreeMap<Arc<str>, Snapshot> = BTreeMap::new();
+    let objects = bundle.changed_since(None);
+    for reference in objects.into_iter().filter(|object| !object.namespace.is_empty()) {
+        let key = [reference.namespace.clone(), reference.name.clone()].into();
+        let store = stores.entry(reference.resource.clone()).or_insert_with(Snapshot::full);
+        store.apply(Object { reference, version: 0, json: b"{}".as_slice().into() }, key);
+    }
+    Snapshots::new(stores.into_iter().map(|(name, store)| (name, Arc::new(store))).collect())
 }
 
 /// The stage, and what it is connected with.

@@ -1,6 +1,8 @@
 //! A request belongs to one listener, a TLS connection to one listener's certificates, and a route to the listeners that take it.
 
-use super::{around, gateway, listener, object, on_each, route, secret, to};
+use super::{GatewaySite, aged, around, gateway, listener, object, on_each, route, secret, secret_of, to};
+use crate::client::{Way, converse};
+use integration_tests::certificate::Authority;
 use serde_json::{Value, json};
 
 fn section(mut route: Value, section: &str) -> Value {
@@ -176,6 +178,53 @@ fn a_connection_is_for_the_hosts_of_its_listener() {
             ("unknown-example.org", "unknown-example.org", 404),
         ] {
             assert_eq!(site.ask(443, Some(sni), "GET", host, "/", "").status, status, "{sni} -> {host}");
+        }
+    });
+}
+
+/// The certificate that clients who ask for `name` are shown.
+fn shown(site: &GatewaySite, name: &str) -> Vec<u8> {
+    let way = Way::to(site.address(443), Some(name));
+    let (_, shown) = converse(&way, &format!("GET / HTTP/1.1\r\nHost: {name}\r\n"), "").unwrap();
+    shown.unwrap()
+}
+
+#[test]
+fn a_certificate_for_all_hosts_is_shown_for_none_of_another_listener() {
+    let authority = Authority::new("anybody's").unwrap();
+    let sign = |names: &[&str]| {
+        authority.sign(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()).unwrap()
+    };
+    let own = sign(&["victim.example", "*.wild.example"]);
+    let theirs = sign(&["victim.example", "x.wild.example", "*.wild.example", "thief.example", "*.example"]);
+    let set = |namespace: &str, hostnames: &[Option<&str>]| {
+        let listeners = hostnames.iter().enumerate().map(|(number, hostname)| {
+            let mut listener = listener(&format!("l{number}"), *hostname);
+            (listener["port"], listener["protocol"]) = (443.into(), "HTTPS".into());
+            listener["tls"] = json!({"certificateRefs": [{"name": "cert"}]});
+            listener
+        });
+        let parent = json!({"name": "gw", "namespace": "edge"});
+        let listeners: Vec<Value> = listeners.collect();
+        object("ListenerSet", namespace, "set", json!({"parentRef": parent, "listeners": listeners}))
+    };
+    let mut gateway = gateway("gw", json!([listener("http", None)]));
+    gateway["spec"]["allowedListeners"] = json!({"namespaces": {"from": "All"}});
+    let mut all = around();
+    all.push(gateway);
+    all.push(aged(set("shop", &[Some("victim.example"), Some("*.wild.example")]), 1));
+    all.push(set("blog", &[None]));
+    all.extend([secret_of("shop", "cert", &own), secret_of("blog", "cert", &theirs)]);
+    on_each(&all, |site| {
+        for (name, certificate) in [
+            ("victim.example", &own),
+            ("x.wild.example", &own),
+            ("y.wild.example", &own),
+            ("thief.example", &theirs),
+            ("other.example", &theirs),
+            ("nobody.invalid", &theirs),
+        ] {
+            assert!(shown(site, name) == certificate.der, "{name}");
         }
     });
 }

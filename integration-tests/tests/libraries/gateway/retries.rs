@@ -19,6 +19,7 @@ fn a_rule_says_after_which_answers_a_request_is_tried_again() {
         rule("/some", json!({"codes": [500, 502], "attempts": 2})),
         rule("/none", json!({"codes": [500], "attempts": 0})),
         rule("/backoff", json!({"codes": [500], "backoff": "1s"})),
+        rule("/unknown", json!({"codes": [421], "attempts": 1})),
         rule("/plain", Value::Null),
     ]);
     all.push(route("r", &[], rules));
@@ -30,6 +31,7 @@ fn a_rule_says_after_which_answers_a_request_is_tried_again() {
             ("/none/first-500", "GET", 500),
             ("/plain/first-500", "GET", 500),
             ("/backoff/first-200", "GET", 500),
+            ("/unknown/first-200", "GET", 500),
         ] {
             let answer = site.ask(80, None, method, "a.example", path, "Content-Length: 0\r\n");
             assert_eq!(answer.status, status, "{method} {path}");

@@ -1,13 +1,13 @@
 //! TLS towards servers, and certificates of clients.
 
-use super::{GatewaySite, around, gateway, listener, object, on_each, route, secret};
+use super::{GatewaySite, around, gateway, listener, object, on_each, route, secret, secret_of};
 use crate::{
+    SERIES,
     around::Around,
-    client::{Way, ask},
+    client::{Way, ask, converse},
 };
-use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use integration_tests::{
-    certificate::{Authority, Certificate},
+    certificate::{self, Authority, Certificate},
     http::{client_config, client_config_of},
 };
 use rustls::ClientConfig;
@@ -61,10 +61,6 @@ fn servers_are_shown_the_certificate_of_the_gateway() {
     let servers = Around::asking(&own, "servers.example");
     let shown = own.sign_client("the-gateway", &[]).unwrap();
     let strange = clients.sign_client("the-gateway", &[]).unwrap();
-    let keep = |name: &str, made: &Certificate| {
-        let data = json!({"tls.crt": BASE64.encode(&made.pem), "tls.key": BASE64.encode(&made.key)});
-        json!({"kind": "Secret", "metadata": {"namespace": "edge", "name": name}, "data": data})
-    };
     let mut all = around();
     for (number, (name, secret)) in [("gw", "right"), ("wrong", "strange")].into_iter().enumerate() {
         let mut listener = listener("http", None);
@@ -73,7 +69,8 @@ fn servers_are_shown_the_certificate_of_the_gateway() {
         gateway["spec"]["tls"] = json!({"backend": {"clientCertificateRef": {"name": secret}}});
         all.push(gateway);
     }
-    all.extend([keep("right", &shown), keep("strange", &strange), authority("shop", "own", &own.pem)]);
+    all.extend([secret_of("edge", "right", &shown), secret_of("edge", "strange", &strange)]);
+    all.push(authority("shop", "own", &own.pem));
     all.extend(servers.services());
     all.push(policy("one", "mtls", "own", "servers.example"));
     let mut route = route("r", &[], json!([to_service("/", "mtls")]));
@@ -138,4 +135,63 @@ fn clients_show_the_certificate_that_the_port_asks_for() {
             assert_eq!(status(site, port, client), expected, "{port}");
         }
     });
+}
+
+/// A Secret of no type in particular, which is read by its label.
+fn labelled(name: &str, made: &Certificate) -> Value {
+    let mut secret = secret_of("edge", name, made);
+    secret["type"] = "Opaque".into();
+    secret["metadata"]["labels"] = json!({"haproxy-haptic.org/use": "certificate"});
+    secret
+}
+
+/// A listener of HTTPS at port 443 for all hosts, with the certificate of Secret `cert`.
+fn https() -> Value {
+    let mut listener = listener("https", None);
+    (listener["port"], listener["protocol"]) = (443.into(), "HTTPS".into());
+    listener["tls"] = json!({"certificateRefs": [{"name": "cert"}]});
+    listener
+}
+
+#[test]
+fn a_labelled_secret_of_any_type_has_a_certificate() {
+    let own = Authority::new("servers").unwrap();
+    let servers = Around::asking(&own, "servers.example");
+    let (served, towards) =
+        (certificate::for_host(HOST).unwrap(), own.sign_client("the-gateway", &[]).unwrap());
+    let mut gateway = gateway("gw", json!([https()]));
+    gateway["spec"]["tls"] = json!({"backend": {"clientCertificateRef": {"name": "towards"}}});
+    let mut all = around();
+    all.push(gateway);
+    all.extend(servers.services());
+    all.extend([
+        labelled("cert", &served),
+        labelled("towards", &towards),
+        authority("shop", "own", &own.pem),
+    ]);
+    all.push(policy("one", "mtls", "own", "servers.example"));
+    all.push(route("r", &[], json!([to_service("/", "mtls")])));
+    on_each(&all, |site| {
+        let way = Way::to(site.address(443), Some(HOST));
+        let (answer, shown) = converse(&way, &format!("GET / HTTP/1.1\r\nHost: {HOST}\r\n"), "").unwrap();
+        assert!(answer.status == 200 && answer.body.starts_with("mtls the-gateway"), "{answer:?}");
+        assert!(shown.as_ref() == Some(&served.der));
+    });
+}
+
+#[test]
+fn a_port_without_any_certificate_stops_no_other() {
+    let mut all = around();
+    all.push(gateway("gw", json!([listener("http", None), https()])));
+    all.push(labelled("cert", &certificate::for_host(HOST).unwrap()));
+    all.push(route("r", &[], json!([{"backendRefs": [{"name": "s1", "port": 80}]}])));
+    for series in SERIES {
+        // The Secret is in a store that the model looks into, and templates do not.
+        let site = GatewaySite::start_with(series, &all, |spec| {
+            spec["watchedResources"]["labelledothers"] = json!({"apiVersion": "v1", "resources": "secrets", "labelSelector": "haproxy-haptic.org/use"});
+            spec["watchedResources"]["labelledsecrets"] = json!({"apiVersion": "v1", "resources": "configmaps", "labelSelector": "haproxy-haptic.org/use"});
+        });
+        assert_eq!(site.get(HOST, "/").status, 200);
+        assert_eq!(status(&site, 443, &Arc::new(client_config().unwrap())), None);
+    }
 }

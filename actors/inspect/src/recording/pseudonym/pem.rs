@@ -6,7 +6,7 @@ use super::{
     text::{self, Seed},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use haptic_render::certificate;
+use haptic_routes::certificate;
 use x509_parser::pem::Pem;
 
 /// A part of a text.

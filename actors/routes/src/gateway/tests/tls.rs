@@ -16,8 +16,12 @@ impl World {
 
     fn secret(&mut self, called: &str) {
         let (certificate, key) = pem();
+        self.pair("edge", called, &certificate, &key);
+    }
+
+    fn pair(&mut self, namespace: &str, called: &str, certificate: &str, key: &str) {
         let data = json!({"tls.crt": STANDARD.encode(certificate), "tls.key": STANDARD.encode(key)});
-        self.apply("Secret", &json!({"metadata": {"namespace": "edge", "name": called}, "data": data}));
+        self.apply("Secret", &json!({"metadata": {"namespace": namespace, "name": called}, "data": data}));
     }
 
     fn policy(&mut self, called: &str, age: u8, target: Value, validation: Value) {
@@ -208,4 +212,104 @@ fn a_port_whose_authorities_are_not_there_lets_nobody_in() {
     let clients: Vec<Value> =
         ports["tls"].as_array().unwrap().iter().map(|one| one["clients"]["lenient"].clone()).collect();
     assert_eq!(clients, [json!(false), json!(true), Value::Null]);
+}
+
+fn https(called: &str, port: u16, hostname: Option<&str>, secret: &str) -> Value {
+    let mut listener = http(called, hostname);
+    (listener["port"], listener["protocol"]) = (port.into(), "HTTPS".into());
+    listener["tls"] = json!({"certificateRefs": [{"name": secret}]});
+    listener
+}
+
+#[test]
+fn a_certificate_with_the_key_of_another_is_none() {
+    let mut world = World::new();
+    let ((certificate, key), (_, other)) = (pem(), pem());
+    world.pair("edge", "right", &certificate, &key);
+    world.pair("edge", "wrong", &certificate, &other);
+    world.gateway("gw", json!([https("right", 443, None, "right"), https("wrong", 444, None, "wrong")]));
+    let (verdicts, all) = world.resolved();
+    let gateway = &verdicts.gateways[&name("edge", "gw")];
+    let of = |number: usize| {
+        let listener = &gateway.listeners[number];
+        (said(&listener.conditions, "ResolvedRefs"), listener.is_served)
+    };
+    assert_eq!(of(0), ((true, "ResolvedRefs"), true));
+    assert_eq!(of(1), ((false, "InvalidCertificateRef"), false));
+    let ports = all.get("routes of gateway ports").unwrap().iter().next().unwrap().value().unwrap();
+    assert_eq!(ports["tls"].as_array().unwrap().len(), 1);
+    assert_eq!(ports["tls"][0]["open"], json!([{"namespace": "edge", "name": "right"}]));
+}
+
+#[test]
+fn names_of_narrower_listeners_are_not_those_of_a_certificate_for_all_hosts() {
+    let mut world = World::new();
+    let mut made = rcgen::CertificateParams::new(
+        ["victim.example", "x.wild.example", "*.wild.example", "*.example", "own.example"].map(String::from),
+    )
+    .unwrap();
+    // HAProxy reads common names, too, whatever they are written in.
+    made.distinguished_name = rcgen::DistinguishedName::new();
+    let common = rcgen::string::BmpString::try_from("common.example").unwrap();
+    made.distinguished_name.push(rcgen::DnType::CommonName, rcgen::DnValue::BmpString(common));
+    let key = rcgen::KeyPair::generate().unwrap();
+    let certificate = made.self_signed(&key).unwrap().pem();
+    world.pair("edge", "all", &certificate, &key.serialize_pem());
+    let names = |world: &mut World, narrower: &[&str]| {
+        let open = std::iter::once(https("open", 443, None, "all"));
+        let others = narrower.iter().map(|host| https(host, 443, Some(host), "all"));
+        world.gateway("gw", open.chain(others).collect());
+        let (_, all) = world.resolved();
+        let written = all.get("routes of gateways").unwrap().get("edge", "gw").unwrap().value().unwrap();
+        let certificate = &written["listeners"][0]["certificates"][0];
+        (certificate["narrowed"] == true, certificate["names"].clone())
+    };
+    assert_eq!(names(&mut world, &[]), (false, json!([])));
+    assert_eq!(names(&mut world, &["elsewhere.example.org"]), (false, json!([])));
+    assert_eq!(
+        names(&mut world, &["victim.example", "*.wild.example", "a.own.example"]),
+        (true, json!(["*.example", "common.example", "own.example"]))
+    );
+    let (is_narrowed, left) = names(&mut world, &["common.example"]);
+    assert!(is_narrowed && !left.to_string().contains("common"), "{left}");
+}
+
+/// The ports of HAProxy that two Gateways have, one in each namespace.
+fn targets(world: &mut World) -> [Option<u16>; 2] {
+    let (verdicts, _) = world.resolved();
+    [("edge", "victim"), ("blog", "thief")].map(|(namespace, gateway)| {
+        verdicts.gateways[&name(namespace, gateway)].ports.first().map(|one| one.target)
+    })
+}
+
+#[test]
+fn a_listener_without_its_secret_loses_no_port() {
+    let mut world = World::new();
+    let (certificate, key) = pem();
+    let spec = |secret: &str| json!({"gatewayClassName": "haptic", "listeners": [https("https", 443, None, secret)]});
+    world.put("Gateway", "edge", "victim", spec("own"));
+    world.pair("edge", "own", &certificate, &key);
+    world.resolved();
+    world.delete("Secret", &name("edge", "own"));
+    world.resolved();
+    // It comes first, by its namespace.
+    world.pair("blog", "theirs", &certificate, &key);
+    world.put("Gateway", "blog", "thief", spec("theirs"));
+    assert_eq!(targets(&mut world), [None, Some(20_201)], "clients of the victim still come to its port");
+    world.pair("edge", "own", &certificate, &key);
+    assert_eq!(targets(&mut world), [Some(20_200), Some(20_201)]);
+}
+
+#[test]
+fn a_new_process_knows_by_its_service_whose_port_it_is() {
+    let mut world = World::new();
+    let (certificate, key) = pem();
+    let spec = |secret: &str| json!({"gatewayClassName": "haptic", "listeners": [https("https", 443, None, secret)]});
+    let service = json!({"metadata": {"namespace": "edge", "name": "svc", "labels": {"gateway.networking.k8s.io/gateway-name": "victim"}},
+        "spec": {"ports": [{"port": 443, "targetPort": 20_200}]}});
+    world.apply("Service", &service);
+    world.put("Gateway", "edge", "victim", spec("own"));
+    world.pair("blog", "theirs", &certificate, &key);
+    world.put("Gateway", "blog", "thief", spec("theirs"));
+    assert_eq!(targets(&mut world), [None, Some(20_201)]);
 }

@@ -4,9 +4,9 @@ use super::*;
 use rcgen::{CertificateParams, KeyPair, PKCS_ECDSA_P384_SHA384, PKCS_ED25519};
 
 /// Made by OpenSSL: an RSA certificate with its key, in PKCS#8 and in the older form.
-const RSA: &str = include_str!("../../tests/pem/rsa.pem");
-const RSA_PKCS1: &str = include_str!("../../tests/pem/rsa-pkcs1.key");
-const EC_SEC1: &str = include_str!("../../tests/pem/ec-sec1.pem");
+const RSA: &str = include_str!("../../../render/tests/pem/rsa.pem");
+const RSA_PKCS1: &str = include_str!("../../../render/tests/pem/rsa-pkcs1.key");
+const EC_SEC1: &str = include_str!("../../../render/tests/pem/ec-sec1.pem");
 
 fn signed_by_itself(key: &KeyPair) -> String {
     CertificateParams::new(["a.example".to_owned()]).unwrap().self_signed(key).unwrap().pem()

@@ -13,6 +13,7 @@ mod tests;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use kinds::ChainPosition;
+use serde_json::Value;
 use x509_parser::{certificate::X509Certificate, parse_x509_certificate, pem::Pem};
 
 /// Certificates that a server sends in each handshake.
@@ -23,6 +24,30 @@ const MOST_AUTHORITIES: usize = 250;
 const LARGEST: usize = 16 << 10;
 
 const CERTIFICATE: &str = "CERTIFICATE";
+
+/// What a Secret or ConfigMap has under `entry`, as a file for HAProxy; without an entry the pair of `tls.crt` and `tls.key`.
+///
+/// # Errors
+/// Why HAProxy would refuse it, or is not given it.
+pub fn of_object(object: &Value, entry: &str) -> Result<String, String> {
+    if entry.is_empty() {
+        pair(&decoded(object, "tls.crt")?, &decoded(object, "tls.key")?)
+    } else {
+        authorities(&decoded(object, entry)?, entry)
+    }
+}
+
+fn decoded(object: &Value, entry: &str) -> Result<String, String> {
+    let encoded = object.pointer("/data").and_then(|data| data.get(entry)).and_then(Value::as_str);
+    let encoded = encoded.ok_or_else(|| format!("it has no {entry}"))?;
+    // A ConfigMap has PEM as it is, and no Base64 has dashes.
+    if encoded.contains("-----BEGIN ") {
+        return Ok(encoded.to_owned());
+    }
+    let bytes =
+        STANDARD.decode(encoded.trim()).map_err(|_| format!("{entry} is neither PEM nor Base64 of it"))?;
+    String::from_utf8(bytes).map_err(|_| format!("{entry} is not text: it must be PEM"))
+}
 
 /// A certificate chain and the key of its first certificate, as a file for HAProxy.
 ///
