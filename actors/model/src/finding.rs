@@ -78,7 +78,7 @@ kinds! {
     TooManyRoutes "too_many_routes" "too many routes"
         "The object asks for more than one may: the rest is not served. Make several objects of it, or have the limit raised that the note names.",
     ReloadDelayed "reload_delayed" "change that waits"
-        "What the object asks for takes a reload of HAProxy, and it or its namespace has had several lately (`reloadsPerMinute`): it is served as before until it is its turn. Nothing need be done.",
+        "What the object asks for takes a reload of HAProxy, and it or its namespace has had several lately (`reloadsPerMinute`): until it is its turn it is served as before, and a new one not at all. Nothing need be done.",
     ObjectUnreadable "object_unreadable" "unreadable object"
         "The object cannot be read: nothing of it is served.",
     OptionWithoutEffect "option_without_effect" "annotation without effect"
