@@ -388,8 +388,9 @@ async fn faults(scene: Scene) -> Outcome {
 /// fault, and what ran before runs on.
 async fn damages(scene: Scene) -> Outcome {
     const TRIED_FOR: Duration = Duration::from_secs(20);
-    // With a reload each second there would be 20.
-    const MOST_RELOADS: u64 = 10;
+    // Pauses of 0.2 s and more that double leave time for seven tries, each with a reload there and one back. With a reload
+    // each second there would be 20.
+    const MOST_RELOADS: u64 = 14;
     let (mut pod, controller) = scene.running().await?;
     let a = scene.backend("a").await?;
     scene.publish("shop", HOST, &a).await?;
