@@ -180,16 +180,19 @@ fn what_a_config_map_says_counts_behind_the_ingress_and_its_guards_fail_closed()
     assert!(dropped.dropped);
 }
 
+/// What an Ingress with these annotations of ingress-nginx says.
+fn of_nginx(annotations: &[(&str, &str)], settings: &Settings) -> ForeignOptions {
+    let annotations = annotations
+        .iter()
+        .map(|(key, text)| (format!("nginx.ingress.kubernetes.io/{key}"), (*text).to_owned()))
+        .collect();
+    ForeignOptions::of(settings.families.iter(), &annotations, &[], About::default(), settings)
+}
+
 #[test]
 fn who_is_refused_by_a_snippet_gets_in_with_no_password() {
     let settings = settings(json!({"ingress-nginx": {"snippets": "translate"}}));
-    let of = |annotations: &[(&str, &str)]| {
-        let annotations = annotations
-            .iter()
-            .map(|(key, text)| (format!("nginx.ingress.kubernetes.io/{key}"), (*text).to_owned()))
-            .collect();
-        ForeignOptions::of(settings.families.iter(), &annotations, &[], About::default(), &settings)
-    };
+    let of = |annotations: &[(&str, &str)]| of_nginx(annotations, &settings);
     let refusal = ("configuration-snippet", "return 403;");
     let all = of(&[refusal]);
     assert!(!all.ingress.closed && all.ingress.written.values.contains_key("deny-from"));
@@ -222,13 +225,7 @@ fn who_is_refused_by_a_snippet_gets_in_with_no_password() {
 fn who_is_kept_out_of_a_host_is_so_besides_who_is_blocked_for_all() {
     let config = json!({"block-cidrs": "192.0.2.0/24"});
     let settings = settings(json!({"ingress-nginx": {"snippets": "translate", "config": config}}));
-    let of = |annotations: &[(&str, &str)]| {
-        let annotations = annotations
-            .iter()
-            .map(|(key, text)| (format!("nginx.ingress.kubernetes.io/{key}"), (*text).to_owned()))
-            .collect();
-        ForeignOptions::of(settings.families.iter(), &annotations, &[], About::default(), &settings)
-    };
+    let of = |annotations: &[(&str, &str)]| of_nginx(annotations, &settings);
     let guards = of(&[("server-snippet", "allow 10.0.0.0/8; deny all;")]).over_host;
     let kept_out = |annotations: &[(&str, &str)]| {
         let mut beside = of(annotations);
