@@ -1,4 +1,4 @@
-//! The fleet's actors under their Keeper: pods come, go and hang, each without the others noticing.
+//! The fleet's actors under their supervisor: pods come, go and hang, each without the others noticing.
 
 #![allow(
     clippy::unwrap_used,
