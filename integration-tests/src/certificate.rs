@@ -1,7 +1,7 @@
 //! Certificates: an authority for the cluster's API server, self-signed ones for hosts.
 
 use crate::failure::Outcome;
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, SanType};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, PKCS_ED25519, SanType};
 
 /// A certificate and its key.
 #[derive(Clone, Debug)]
@@ -19,8 +19,19 @@ pub struct Certificate {
 /// # Errors
 /// `host` is not a host name.
 pub fn for_host(host: &str) -> Outcome<Certificate> {
-    let key = KeyPair::generate()?;
-    let certificate = CertificateParams::new([host.to_owned()])?.self_signed(&key)?;
+    signed_by_itself(host, &KeyPair::generate()?)
+}
+
+/// The same with a key that not everybody takes.
+///
+/// # Errors
+/// `host` is not a host name.
+pub fn with_ed25519(host: &str) -> Outcome<Certificate> {
+    signed_by_itself(host, &KeyPair::generate_for(&PKCS_ED25519)?)
+}
+
+fn signed_by_itself(host: &str, key: &KeyPair) -> Outcome<Certificate> {
+    let certificate = CertificateParams::new([host.to_owned()])?.self_signed(key)?;
     Ok(Certificate { pem: certificate.pem(), key: key.serialize_pem(), der: certificate.der().to_vec() })
 }
 

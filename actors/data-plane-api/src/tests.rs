@@ -80,6 +80,8 @@ fn api(responds: impl Fn(&Request) -> Value + Send + 'static) -> Api {
         uid: "1".into(),
         address: address.ip(),
         other_addresses: Vec::new(),
+        node_addresses: Vec::new(),
+        host_ports: Vec::new(),
         port: address.port(),
     };
     let caller = Caller::new(PEER, &pod, &config).unwrap();

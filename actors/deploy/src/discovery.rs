@@ -5,6 +5,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::{Api, Client, api::ListParams, runtime::watcher::Event};
 use std::{
     collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
     sync::Arc,
 };
 
@@ -114,6 +115,10 @@ pub fn haproxy_pod(pod: &Pod, port: u16) -> Option<HaproxyPod> {
     let text = |field: &Option<String>| field.as_deref().map(Arc::<str>::from);
     let address = status.pod_ip.as_deref()?.parse().ok()?;
     let all = status.pod_ips.iter().flatten().filter_map(|ip| ip.ip.parse().ok());
+    let nodes = status.host_ips.iter().flatten().map(|host| &host.ip).chain(&status.host_ip);
+    let nodes: BTreeSet<IpAddr> = nodes.filter_map(|ip| ip.parse().ok()).collect();
+    let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
+    let ports = containers.flat_map(|container| container.ports.iter().flatten());
     Some(HaproxyPod {
         namespace: text(&pod.metadata.namespace)?,
         name: text(&pod.metadata.name)?,
@@ -121,6 +126,8 @@ pub fn haproxy_pod(pod: &Pod, port: u16) -> Option<HaproxyPod> {
         address,
         other_addresses: all.filter(|other| *other != address).collect(),
         port,
+        node_addresses: nodes.into_iter().collect(),
+        host_ports: ports.filter_map(|port| u16::try_from(port.host_port?).ok()).collect(),
     })
 }
 
@@ -196,6 +203,21 @@ mod tests {
             (pod.address.to_string(), pod.other_addresses),
             ("10.0.0.1".into(), vec!["fd99::1".parse().unwrap()])
         );
+    }
+
+    #[test]
+    fn a_pod_is_reached_at_ports_of_its_node() {
+        let pod = json!({
+            "metadata": {"namespace": "n", "name": "a"},
+            "spec": {"containers": [
+                {"name": "haproxy", "ports": [{"containerPort": 7080, "hostPort": 80}, {"containerPort": 7084}]},
+                {"name": "agent"},
+            ]},
+            "status": {"podIP": "10.1.0.1", "hostIP": "10.0.0.7", "hostIPs": [{"ip": "10.0.0.7"}, {"ip": "fd00::7"}]},
+        });
+        let pod = haproxy_pod(&serde_json::from_value(pod).unwrap(), 5555).unwrap();
+        assert_eq!(pod.node_addresses, ["10.0.0.7", "fd00::7"].map(|ip| ip.parse::<IpAddr>().unwrap()));
+        assert_eq!(pod.host_ports, [80]);
     }
 
     #[test]

@@ -110,6 +110,8 @@ mod tests {
             uid: uid.into(),
             address: [10, 0, 0, 1].into(),
             other_addresses: Vec::new(),
+            node_addresses: Vec::new(),
+            host_ports: Vec::new(),
             port: 5555,
         }
     }

@@ -99,6 +99,8 @@ fn transport(
         uid: "1".into(),
         address: address.ip(),
         other_addresses: Vec::new(),
+        node_addresses: Vec::new(),
+        host_ports: Vec::new(),
         port: address.port(),
     };
     AgentTransport::new(&pod, &config)

@@ -165,6 +165,8 @@ impl Scene {
             uid: (*uid).into(),
             address: [10, 0, 0, 1].into(),
             other_addresses: Vec::new(),
+            node_addresses: Vec::new(),
+            host_ports: Vec::new(),
             port: 5555,
         };
         self.discovered.publish(names.iter().map(pod).collect::<Vec<_>>());

@@ -219,6 +219,8 @@ const LINES: &[(&str, &[&str])] = &[
             "log-format %[zork]\n disabled",
             "error-log-format %[src,zork]",
             "unique-id-format %[src,hex]",
+            "unique-id-format %{+X}o%[src]-%[zork]",
+            "unique-id-format %[zork]\n unique-id-format %ci",
             "acl a zork",
             "acl a path,zork",
             "acl a path_begg /x",

@@ -54,7 +54,16 @@ fn config(gateway: &Value) -> Arc<ActiveConfig> {
 fn pod(name: &str) -> HaproxyPod {
     let address = "10.0.0.1".parse().unwrap();
     let (namespace, name) = ("n".into(), Arc::from(name));
-    HaproxyPod { namespace, uid: Arc::clone(&name), name, address, other_addresses: Vec::new(), port: 5555 }
+    HaproxyPod {
+        namespace,
+        uid: Arc::clone(&name),
+        name,
+        address,
+        other_addresses: Vec::new(),
+        port: 5555,
+        node_addresses: Vec::new(),
+        host_ports: Vec::new(),
+    }
 }
 
 impl Replica {

@@ -18,6 +18,8 @@ fn pods(states: &[(&str, Option<u64>, Option<&str>)]) -> BTreeMap<HaproxyPod, Po
         uid: name.into(),
         address: [10, 0, 0, 1].into(),
         other_addresses: Vec::new(),
+        node_addresses: Vec::new(),
+        host_ports: Vec::new(),
         port: 5555,
     };
     let state = |deployed: Option<u64>, error: Option<&str>| PodState {

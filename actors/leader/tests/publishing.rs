@@ -184,6 +184,8 @@ fn pods_that_run(validated: &Validated) -> BTreeMap<HaproxyPod, PodState> {
         uid: "1".into(),
         address: [10, 0, 0, 1].into(),
         other_addresses: Vec::new(),
+        node_addresses: Vec::new(),
+        host_ports: Vec::new(),
         port: 5555,
     };
     let running = Running { digest: validated.bundle().digest, generation: validated.generation() };

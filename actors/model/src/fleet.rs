@@ -33,6 +33,12 @@ pub struct HaproxyPod {
     pub other_addresses: Vec<IpAddr>,
     /// The port of it.
     pub port: u16,
+    /// Where its node is reached.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub node_addresses: Vec<IpAddr>,
+    /// Ports of the node that lead to the pod (`hostPort`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub host_ports: Vec<u16>,
 }
 
 impl HaproxyPod {

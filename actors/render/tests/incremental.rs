@@ -391,6 +391,8 @@ fn pod(number: u8) -> HaproxyPod {
         uid: "u".into(),
         address: [10, 0, 0, number].into(),
         other_addresses: Vec::new(),
+        node_addresses: Vec::new(),
+        host_ports: Vec::new(),
         port: 5555,
     }
 }

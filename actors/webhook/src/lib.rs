@@ -20,6 +20,7 @@ mod reduced;
 pub mod render_cache;
 pub mod review;
 pub mod service;
+mod space;
 pub mod tls;
 
 pub use actor::{ReviewActor, ReviewQueue, WebhookActor, WebhookOptions};

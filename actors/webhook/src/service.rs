@@ -10,6 +10,7 @@ use super::{
     policy::Subject,
     render_cache::ObjectChange,
     review::{Review, SIZE_LIMIT},
+    space::ReviewSpace,
 };
 use actix_web::{
     HttpRequest, HttpResponse,
@@ -36,6 +37,8 @@ const HEALTH: &str = "/healthz";
 const READ_WITHIN: Duration = Duration::from_secs(5);
 /// All bodies that are read at the same time have no more kilobytes than that together.
 const BODIES: usize = 64 << 10;
+/// As many of them are one namespace's.
+const BODIES_OF_NAMESPACE: usize = BODIES / 2;
 /// Of a value's place in memory, with that of its copy: `[1,1,1]` grows a hundredfold when it is read.
 const VALUE: usize = 128;
 /// Longer bodies are read off the thread that serves.
@@ -65,6 +68,7 @@ pub struct Admission {
     /// Told of what was not let pass.
     pub events: Events,
     bodies: Arc<Semaphore>,
+    by_namespace: ReviewSpace,
     configurations: Arc<Semaphore>,
     /// Requests that have no answer yet.
     answering: TaskTracker,
@@ -91,6 +95,7 @@ impl Admission {
             lookups: Lookups::new(client.clone()),
             events,
             bodies: Arc::new(Semaphore::new(BODIES)),
+            by_namespace: ReviewSpace::of_at_most(BODIES_OF_NAMESPACE),
             configurations: Arc::new(Semaphore::new(1)),
             answering: TaskTracker::new(),
         }
@@ -225,14 +230,17 @@ async fn respond(request: HttpRequest, body: web::Payload, admission: &Admission
         Ok(read) => read,
         Err(_) => Err(refuse(StatusCode::REQUEST_TIMEOUT, "the body took too long\n")),
     };
-    let (review, _space) = match read {
+    let (review, space) = match read {
         Ok(read) => read,
         Err(refusal) => return refusal,
     };
     let config = admission.readers.config.latest();
     let subject = Subject::of(&review, config.as_ref().as_ref().map(|config| &*config.spec));
     let label = subject.label();
-    let answer = admission.answer(&review, subject, began).await;
+    let answer = match admission.by_namespace.take(&review.namespace, space.num_permits()) {
+        Some(_share) => admission.answer(&review, subject, began).await,
+        None => ReviewAnswer::Undecided { why: "its namespace has too many large changes at once".into() },
+    };
     admission.report(&review, &answer, &label, began.elapsed());
     HttpResponse::Ok()
         .content_type("application/json")

@@ -10,6 +10,8 @@ use std::fs;
 
 const RECORDED: &str =
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/dataplaneapi/answers.txt"));
+/// What HAProxy refuses.
+const WRONG: &str = "defaults d\n  mode http\n\nbackend b from d\n  nonsense\n";
 const BELOW: &str = "/v3/services/haproxy/";
 
 /// One call, and what it was seen to be answered.
@@ -22,20 +24,33 @@ struct Exchange {
     answer: &'static str,
 }
 
+/// What the table has words for.
+struct Texts {
+    config: String,
+    pem: String,
+    mismatch: String,
+    ed25519: String,
+    list: String,
+}
+
 pub async fn as_recorded(scene: Scene, series: HaproxySeries) -> Outcome {
     let mut pod = scene.through_data_plane_api().pod_of(series).await?;
     let certificate = certificate::for_host("listed.example")?;
     let pem = format!("{}{}", certificate.pem, certificate.key);
+    let ed25519 = certificate::with_ed25519("listed.example")?;
+    let mismatch = format!("{}{}", certificate.pem, certificate::for_host("listed.example")?.key);
+    let ed25519 = format!("{}{}", ed25519.pem, ed25519.key);
     let config = prepare(&mut pod, &pem).await?;
     let version = if series == HaproxySeries::V3_0 { "3.0" } else { "3.4" };
     let list = list(&mut pod).await?;
+    let texts = Texts { config, pem, mismatch, ed25519, list };
     let mut wrong = Vec::new();
     for line in RECORDED.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         let exchange = Exchange::read(line).ok_or_else(|| Failure::new(format!("no exchange: {line}")))?;
         if !["all", version].contains(&exchange.versions) {
             continue;
         }
-        let answer = exchange.ask(&mut pod, (&config, &pem, &list)).await?;
+        let answer = exchange.ask(&mut pod, &texts).await?;
         if !exchange.is_answered_by(&answer)? {
             wrong.push(format!("{line}\n    is answered {} {}", answer.status, answer.body));
         }
@@ -96,19 +111,26 @@ impl Exchange {
         Some(Self { versions, method, path, body, status: status.parse().ok()?, answer })
     }
 
-    async fn ask(&self, pod: &mut HaproxyPod, (config, pem, list): (&str, &str, &str)) -> Outcome<Response> {
-        let path = format!("{BELOW}{}", self.path.replace("LIST", list));
+    async fn ask(&self, pod: &mut HaproxyPod, texts: &Texts) -> Outcome<Response> {
+        let path = format!("{BELOW}{}", self.path.replace("LIST", &texts.list));
         let api = pod.sidecar()?;
         let (json, text) = ("Content-Type: application/json\r\n", "Content-Type: text/plain\r\n");
+        let version = api.ask(("GET", &format!("{BELOW}configuration/version")), "", "").await?.body;
+        let raw =
+            |query: &str| format!("{BELOW}configuration/raw?{}", query.replace("VERSION", version.trim()));
         match (self.method, self.body) {
             ("ACT", actions) => {
-                let raw = format!("{BELOW}configuration/raw");
-                let version = api.ask(("GET", &format!("{BELOW}configuration/version")), "", "").await?.body;
-                let path = format!("{raw}?version={}&skip_reload=true", version.trim());
-                api.ask(("POST", &path), &format!("{text}X-Runtime-Actions: {actions}\r\n"), config).await
+                let head = format!("{text}X-Runtime-Actions: {actions}\r\n");
+                api.ask(("POST", &raw("version=VERSION&skip_reload=true")), &head, &texts.config).await
             }
+            ("RAW", body) => api.ask(("POST", &raw(self.path)), text, texts.text(body)).await,
+            ("FORM", file) => {
+                let (head, body) = form(&serde_json::from_str(file)?, texts);
+                api.ask(("POST", &path), &head, &body).await
+            }
+            ("TEXT", body) => api.ask(("PUT", &path), text, texts.text(body)).await,
             (method, "") => api.ask((method, &path), "", "").await,
-            (method, "PEM") => api.ask((method, &path), text, pem).await,
+            (method, "PEM") => api.ask((method, &path), text, &texts.pem).await,
             (method, body) => api.ask((method, &path), json, body).await,
         }
     }
@@ -131,6 +153,36 @@ impl Exchange {
         };
         Ok(is_it && answer.status == self.status)
     }
+}
+
+impl Texts {
+    /// What a word of the table stands for.
+    fn text<'t>(&'t self, word: &'t str) -> &'t str {
+        match word {
+            "" => &self.config,
+            "PEM" => &self.pem,
+            "MISMATCH" => &self.mismatch,
+            "ED25519" => &self.ed25519,
+            "WRONG" => WRONG,
+            "ONE-LINE" => "global",
+            "EMPTY" => "",
+            text => text,
+        }
+    }
+}
+
+/// A file as a form has it: the lines of the request's head, and its body.
+fn form(file: &Value, texts: &Texts) -> (String, String) {
+    const BOUNDARY: &str = "----b0000000000000000";
+    let field = |name: &str| file[name].as_str().unwrap_or_default();
+    let (name, content) = (field("name"), texts.text(field("content")));
+    let part = format!("Content-Disposition: form-data; name=\"file_upload\"; filename=\"{name}\"");
+    (
+        format!("Content-Type: multipart/form-data; boundary={BOUNDARY}\r\n"),
+        format!(
+            "--{BOUNDARY}\r\n{part}\r\nContent-Type: application/octet-stream\r\n\r\n{content}\r\n--{BOUNDARY}--\r\n"
+        ),
+    )
 }
 
 /// Whether `answer` has all that `wanted` has. Lists have as many elements, in any order.

@@ -261,6 +261,8 @@ fn pods_of(manifests: &[Value]) -> Vec<HaproxyPod> {
         uid: "haproxy".into(),
         address: serde_json::from_value(pod["address"].clone()).unwrap(),
         other_addresses: Vec::new(),
+        node_addresses: Vec::new(),
+        host_ports: Vec::new(),
         port: 5555,
     };
     pods.map(pod).collect()

@@ -141,6 +141,8 @@ fn this_machine(address: Option<SocketAddr>) -> Result<HaproxyPod, CommandFailur
         uid: "local".into(),
         address: ip,
         other_addresses: Vec::new(),
+        node_addresses: Vec::new(),
+        host_ports: Vec::new(),
         port,
     })
 }

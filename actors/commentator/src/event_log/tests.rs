@@ -25,6 +25,8 @@ impl Story {
             uid: "u".into(),
             address: [10, 0, 0, 1].into(),
             other_addresses: Vec::new(),
+            node_addresses: Vec::new(),
+            host_ports: Vec::new(),
             port: 5555,
         };
         let fleet = Fleet { pods: (0..pods).map(pod).collect(), ..Fleet::default() };

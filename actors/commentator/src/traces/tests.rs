@@ -13,6 +13,8 @@ fn fleet(pods: &[&str]) -> Fleet {
         uid: "u".into(),
         address: [10, 0, 0, 1].into(),
         other_addresses: Vec::new(),
+        node_addresses: Vec::new(),
+        host_ports: Vec::new(),
         port: 5555,
     };
     Fleet { pods: pods.iter().map(pod).collect(), ..Fleet::default() }

@@ -237,7 +237,11 @@ mod tests {
 
     /// A rule of the same kind.
     fn another(rule: &str) -> &'static str {
-        if rule.starts_with("filter") { "filter trace" } else { "http-request set-header X-Other 1" }
+        match rule.split(' ').next() {
+            Some("filter") => "filter trace",
+            Some("http-response") => "http-response set-header X-Other 1",
+            _ => "http-request set-header X-Other 1",
+        }
     }
 
     #[test]

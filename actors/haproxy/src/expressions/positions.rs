@@ -54,9 +54,10 @@ pub(crate) fn formats_read_later<'s, 'd>(
     let last = |is_it: &dyn Fn(&Line<'_>) -> bool| section.lines.iter().rfind(|line| is_it(line));
     let log_format = last(&sets_log_format).filter(|line| front && line.keyword() == "log-format");
     let error_format = last(&|line| line.keyword() == "error-log-format").filter(|_| front || back);
+    let unique_id = last(&|line| line.keyword() == "unique-id-format").filter(|_| front || back);
     let structured = last(&|line| line.keyword() == "log-format-sd").filter(|_| front);
     let balance = last(&|line| line.keyword() == "balance").filter(|line| back && line.value(1) == "hash");
-    let formats = [log_format, error_format, structured].into_iter().flatten();
+    let formats = [log_format, error_format, unique_id, structured].into_iter().flatten();
     formats
         .map(|line| (line, 1, WordFormat::Format))
         .chain(balance.map(|line| (line, 2, WordFormat::Sample)))

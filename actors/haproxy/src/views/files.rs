@@ -240,8 +240,8 @@ impl Collector<'_> {
         if !line.from(1).iter().any(|word| word.value.contains('(')) {
             return;
         }
-        let needed = maps_needed(section, line);
-        for (at, word) in line.words.iter().enumerate().skip(1) {
+        let (needed, texts) = (maps_needed(section, line), texts(section, line));
+        for (at, word) in line.words.iter().enumerate().skip(1).filter(|(at, _)| !texts.contains(at)) {
             let mut rest = word.value.as_ref();
             while let Some((before, after)) = rest.split_once('(') {
                 let start =
@@ -327,6 +327,32 @@ fn pattern_files(line: &Line<'_>, from: usize) -> Vec<usize> {
             _ => return files,
         };
     }
+}
+
+/// The words that HAProxy certainly reads as text: patterns, regular expressions, bodies, and formats without an expression. `/map(/.*)`
+/// names no file there.
+fn texts(section: &SectionKind, line: &Line<'_>) -> Vec<usize> {
+    let mut texts = Vec::new();
+    places(section, line, &mut |at, reading| match reading {
+        WordFormat::Format if !line.value(at).replace("%%", "").contains('%') => texts.push(at),
+        WordFormat::Acl => {
+            texts.extend((at + 1..line.words.len()).take_while(|pattern| line.value(*pattern) != "}"));
+        }
+        _ => {}
+    });
+    if !matches!(line.keyword(), "http-request" | "http-response" | "http-after-response") {
+        return texts;
+    }
+    match line.value(1) {
+        "replace-path" | "replace-pathq" | "replace-uri" => texts.push(2),
+        "replace-header" | "replace-value" => texts.push(3),
+        "auth" if line.value(2) == "realm" => texts.push(3),
+        "return" | "deny" | "tarpit" => answers(line, 2, |at| {
+            texts.extend(matches!(line.value(at), "string" | "content-type").then_some(at + 1));
+        }),
+        _ => {}
+    }
+    texts
 }
 
 /// The maps that expressions name, with the words they stand in.

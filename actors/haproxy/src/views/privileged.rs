@@ -125,8 +125,33 @@ mod tests {
             ("use_backend %[path,map(file@/etc/passwd)]", true),
             ("acl x path -f /etc/passwd", true),
             ("server s 10.0.0.1:443 ssl ca-file /etc/ssl/certs/ca-certificates.crt", false),
+            ("http-response set-header X %[path,map(/x)]", true),
+            ("http-response set-header X %{+Q}[path,map(/x)]", true),
+            ("http-request replace-path ^/map(/.*)$ %[path,map(/x)]", true),
+            ("http-request return status 200 content-type text/plain lf-string %[path,map(/x)]", true),
+            ("http-request deny if { path_reg ^/map(/.*)$ } { path,map(/x) -m found }", true),
+            ("acl a path,map(/x) -m found", true),
+            ("acl a path -m reg ^/map(/.*)$ -f /x", true),
         ] {
             assert_eq!(!needs(&format!("listen l\n {line}\n")).is_empty(), is_found, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_text_that_looks_like_the_name_of_a_file_is_none() {
+        for line in [
+            r"http-request replace-path ^/map(/.*)$ /\1",
+            r"http-request replace-pathq ^/map(/.*)$ /\1",
+            "http-request replace-header X map(/x) y",
+            "http-response set-header X 'see map(/x)'",
+            "http-response set-header X %%[path,map(/x)]",
+            "http-request redirect location https://a.example/map(/x)",
+            "http-request deny if { path_reg ^/map(/.*)$ }",
+            "acl a path -m reg ^/map(/.*)$",
+            "http-request auth realm 'see map(/x)'",
+            "http-request return status 200 content-type text/plain string 'see map(/x)'",
+        ] {
+            assert_eq!(needs(&format!("listen l\n {line}\n")), [], "{line}");
         }
     }
 }

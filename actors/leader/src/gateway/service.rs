@@ -358,6 +358,8 @@ mod tests {
             address,
             other_addresses: addresses.collect(),
             port: 5555,
+            node_addresses: Vec::new(),
+            host_ports: Vec::new(),
         };
         ReadyPod { pod, node: Some("node-1".into()) }
     }

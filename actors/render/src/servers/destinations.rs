@@ -35,7 +35,7 @@ pub enum Refusal {
     Multicast,
     /// No machine's address.
     Reserved,
-    /// What HAProxy or its agent listens at in a pod.
+    /// What HAProxy or its agent listens at in a pod, or a port of the node that leads there.
     OwnPort,
     /// The same through a Service.
     FleetService,
@@ -85,14 +85,18 @@ impl<'r> Destinations<'r> {
 
     /// Few addresses are a pod's own: what its ports are is asked only then.
     pub(super) fn own_port(&self, address: IpAddr, port: u64) -> Option<Refusal> {
-        let is_there = |pod: &&HaproxyPod| {
-            let mut own =
-                std::iter::once(&pod.address).chain(&pod.other_addresses).flat_map(|own| meanings(*own));
-            own.any(|own| meanings(address).any(|meant| meant == own))
-        };
+        let is_there =
+            |pod: &&HaproxyPod| is_one_of(address, std::iter::once(&pod.address).chain(&pod.other_addresses));
         let mut there = self.fleet.pods.iter().filter(is_there).peekable();
-        there.peek()?;
-        (there.any(|pod| u64::from(pod.port) == port) || self.binds(port)).then_some(Refusal::OwnPort)
+        let is_of_pod =
+            there.peek().is_some() && (there.any(|pod| u64::from(pod.port) == port) || self.binds(port));
+        (is_of_pod || self.is_host_port(address, port)).then_some(Refusal::OwnPort)
+    }
+
+    /// Whether a node leads to its HAProxy there.
+    fn is_host_port(&self, address: IpAddr, port: u64) -> bool {
+        let has = |pod: &&HaproxyPod| pod.host_ports.iter().any(|own| u64::from(*own) == port);
+        self.fleet.pods.iter().filter(has).any(|pod| is_one_of(address, &pod.node_addresses))
     }
 
     /// Whether a setting says that HAProxy listens there.
@@ -108,6 +112,12 @@ impl<'r> Destinations<'r> {
         };
         BOUND_PORTS.iter().any(|name| settings.get(*name).is_some_and(is_port))
     }
+}
+
+/// Whether `address` is one of these, in whatever spelling.
+fn is_one_of<'a>(address: IpAddr, own: impl IntoIterator<Item = &'a IpAddr>) -> bool {
+    let mut own = own.into_iter().flat_map(|own| meanings(*own));
+    own.any(|own| meanings(address).any(|meant| meant == own))
 }
 
 /// The address, and the one of IPv4 that it is another spelling of or leads to.

@@ -36,7 +36,9 @@ pub(crate) struct FleetServices {
 struct FleetInputs {
     spec: Arc<HAProxyTemplateConfigSpec>,
     pods: Vec<HaproxyPod>,
+    /// Those of pods and of their nodes.
     addresses: HashSet<IpAddr>,
+    nodes: BTreeSet<IpAddr>,
 }
 
 /// An EndpointSlice that leads to HAProxy.
@@ -78,9 +80,12 @@ struct SliceEndpoint {
 
 /// A port of an EndpointSlice or a Service.
 #[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct NumberedPort {
     name: Option<String>,
     port: Option<u64>,
+    /// A Service's at every node.
+    node_port: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -166,9 +171,12 @@ impl FleetServices {
         if self.inputs.as_ref().is_some_and(is_known) {
             return;
         }
+        let nodes: BTreeSet<IpAddr> =
+            fleet.pods.iter().flat_map(|pod| &pod.node_addresses).copied().collect();
         let own = fleet.pods.iter().flat_map(|pod| std::iter::once(&pod.address).chain(&pod.other_addresses));
-        let addresses = own.flat_map(|address| meanings(*address)).collect();
-        self.inputs = Some(FleetInputs { spec: config.spec.clone(), pods: fleet.pods.clone(), addresses });
+        let addresses = own.chain(&nodes).flat_map(|address| meanings(*address)).collect();
+        self.inputs =
+            Some(FleetInputs { spec: config.spec.clone(), pods: fleet.pods.clone(), addresses, nodes });
         self.slices.clear();
         self.leading.clear();
     }
@@ -204,14 +212,20 @@ impl FleetServices {
         let mut services = std::mem::take(&mut self.services);
         let pods = self.inputs.iter().flat_map(|inputs| &inputs.pods);
         let own_namespaces: BTreeSet<&str> = pods.map(|pod| &*pod.namespace).collect();
+        let nodes = || self.inputs.iter().flat_map(|inputs| &inputs.nodes);
         for slice in self.leading.values() {
             for object in stores.iter().filter_map(|store| store.get(&slice.namespace, &slice.service)) {
                 let known = self.services.remove(&object.reference);
                 let known = known.or_else(|| services.remove(&object.reference));
                 let service = known.filter(|known| Arc::ptr_eq(&known.object, object));
                 let service = service.unwrap_or_else(|| ServiceAddresses::read(object));
-                for address in service.counting(own_namespaces.contains(&*slice.namespace)) {
-                    found.entry(address).or_default().extend(service.ports_named(&slice.ports));
+                let (at_service, at_nodes) = service.numbers_of(&slice.ports);
+                let is_of_haproxy = own_namespaces.contains(&*slice.namespace);
+                for address in service.counting(is_of_haproxy).filter(|_| !at_service.is_empty()) {
+                    found.entry(address).or_default().extend(&at_service);
+                }
+                for node in nodes().filter(|_| !at_nodes.is_empty()) {
+                    found.entry(*node).or_default().extend(&at_nodes);
                 }
                 self.services.insert(object.reference.clone(), service);
             }
@@ -285,12 +299,14 @@ impl ServiceAddresses {
         self.given.iter().chain(named).copied()
     }
 
-    fn ports_named(&self, names: &[String]) -> impl Iterator<Item = u64> {
-        let is_named = move |port: &&NumberedPort| {
+    /// The ports of these names: at the Service's addresses, and at every node.
+    fn numbers_of(&self, names: &[String]) -> (Vec<u64>, Vec<u64>) {
+        let is_named = |port: &&NumberedPort| {
             let name = port.name.as_deref().unwrap_or_default();
             names.iter().any(|named| named == name)
         };
-        self.ports.iter().filter(is_named).filter_map(|port| port.port)
+        let named = || self.ports.iter().filter(is_named);
+        (named().filter_map(|port| port.port).collect(), named().filter_map(|port| port.node_port).collect())
     }
 }
 

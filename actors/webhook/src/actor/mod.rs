@@ -2,6 +2,7 @@
 
 mod endpoint;
 mod review;
+mod waiting;
 
 pub use endpoint::{WebhookActor, WebhookOptions};
 pub use review::{ReviewActor, ReviewQueue};

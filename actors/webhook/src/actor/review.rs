@@ -1,6 +1,7 @@
-//! ReviewActor: the queue in front of the evaluator. All reviews that wait are evaluated together; one that finds the queue full is
+//! ReviewActor: the queue in front of the evaluator. Reviews that wait are evaluated together; one that there is no room for is
 //! answered immediately.
 
+use super::waiting::{Namespaced, WaitingChanges};
 use crate::{
     answer::ReviewAnswer,
     evaluator::Evaluator,
@@ -18,10 +19,6 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-/// Reviews that may wait.
-const QUEUE: usize = 64;
-/// Reviews that are evaluated at once: one bad one among them costs the others a second round.
-const TOGETHER: usize = 16;
 /// Without a review for this time the evaluator's memory is freed.
 const FORGET_AFTER: Duration = Duration::from_secs(600);
 
@@ -37,6 +34,12 @@ impl Message for ReviewRequested {
     type Result = ();
 }
 
+impl Namespaced for ReviewRequested {
+    fn namespace(&self) -> &str {
+        &self.change.namespace
+    }
+}
+
 /// Where changes are handed in. Clones are the same queue.
 #[derive(Clone)]
 pub struct ReviewQueue(Mailbox<ReviewRequested>);
@@ -46,7 +49,7 @@ pub struct ReviewActor {
     own: OwnHandle<Self>,
     readers: Readers,
     checker: Checker,
-    waiting: Vec<ReviewRequested>,
+    waiting: WaitingChanges<ReviewRequested>,
     /// `None` while it is at work.
     evaluator: Option<Evaluator>,
     working: Option<Work>,
@@ -85,18 +88,28 @@ impl ReviewActor {
     pub fn new(own: OwnHandle<Self>, readers: Readers, checker: Checker) -> Self {
         let evaluator = Some(Evaluator::new(readers.clone(), checker.clone()));
         let (idle_since, alarm) = (Instant::now(), Alarm::default());
-        Self { own, readers, checker, waiting: Vec::new(), evaluator, working: None, idle_since, alarm }
+        Self {
+            own,
+            readers,
+            checker,
+            waiting: WaitingChanges::new(),
+            evaluator,
+            working: None,
+            idle_since,
+            alarm,
+        }
     }
 
     /// Evaluates what waits, unless the evaluator is at work.
     fn advance(&mut self, context: &mut Context<Self>) {
         // A client that has given up needs no answer.
         self.waiting.retain(|request| !request.reply.is_closed());
-        if self.waiting.is_empty() {
+        let Some(mut evaluator) = self.evaluator.take() else { return };
+        let together = self.waiting.take();
+        if together.is_empty() {
+            self.evaluator = Some(evaluator);
             return;
         }
-        let Some(mut evaluator) = self.evaluator.take() else { return };
-        let together: Vec<_> = self.waiting.drain(..TOGETHER.min(self.waiting.len())).collect();
         // The last one has the latest deadline; the deadline of an earlier one may pass before it is answered.
         let last = together.iter().map(|request| request.received).max().unwrap_or_else(Instant::now);
         let (changes, replies): (Vec<_>, Vec<_>) =
@@ -178,12 +191,11 @@ impl Handler<ReviewRequested> for ReviewActor {
 
     fn handle(&mut self, request: ReviewRequested, context: &mut Self::Context) {
         self.own.received::<ReviewRequested>(context);
-        if self.waiting.len() < QUEUE {
-            self.waiting.push(request);
-            self.advance(context);
-        } else {
+        if let Some(surplus) = self.waiting.push(request) {
+            let why = "too many changes at once, most of them in this namespace";
             // A client that is gone gets none.
-            drop(request.reply.send(undecided("too many changes at once")));
+            drop(surplus.reply.send(undecided(why)));
         }
+        self.advance(context);
     }
 }

@@ -48,6 +48,9 @@ async fn write(request: HttpRequest, double: Data<Double>, how: Query<How>, body
     if text.is_empty() {
         return said(400, "value is required but missing");
     }
+    if !text.contains('\n') {
+        return said(400, "invalid configuration: no newline character found");
+    }
     if how.only_validate {
         return validate(&double, &text).await;
     }

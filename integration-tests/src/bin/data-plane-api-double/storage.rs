@@ -13,6 +13,9 @@ use std::{
     path::{Path as FilePath, PathBuf},
 };
 
+/// What such a key begins with, in PKCS #8 and Base64: the API does not read it.
+const ED25519: [&str; 2] = ["MC4CAQAwBQYDK2Vw", "MFECAQEwBQYDK2Vw"];
+
 pub fn routes(app: &mut web::ServiceConfig) {
     app.route("/storage/{kind}", web::get().to(list))
         .route("/storage/{kind}", web::post().to(create))
@@ -107,7 +110,10 @@ async fn replace(
         ("general", other) | (_, other) if other != "text/plain" || kind == "general" => {
             return said(415, &format!("header Content-Type has unexpected value {other:?}"));
         }
-        _ if body.is_empty() => return said(400, "value is required but missing"),
+        _ if body.is_empty() => {
+            let status = if double.settings.is_at_least(4) { 400 } else { 422 };
+            return said(status, "value is required but missing");
+        }
         _ => String::from_utf8_lossy(&body).into_owned(),
     };
     store(&double, kind, name, &content, (false, how.skip_reload)).await
@@ -137,7 +143,8 @@ async fn store(
     if !content.contains("BEGIN CERTIFICATE") {
         return said(500, "failed to parse certificate");
     }
-    if !content.contains("PRIVATE KEY") {
+    let is_unread = ED25519.iter().any(|key| content.contains(key));
+    if is_unread || !content.contains("PRIVATE KEY") {
         return said(500, "file should contain both certificate and private key");
     }
     // Without a reload it reaches the disk alone.

@@ -422,6 +422,8 @@ pub(super) fn target() -> HaproxyPod {
         uid: "1".into(),
         address: [10, 0, 0, 1].into(),
         other_addresses: Vec::new(),
+        node_addresses: Vec::new(),
+        host_ports: Vec::new(),
         port: 5555,
     }
 }

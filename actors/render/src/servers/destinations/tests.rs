@@ -21,6 +21,8 @@ fn fleet(addresses: &[&str]) -> Fleet {
         uid: (*address).into(),
         address: address.parse().unwrap(),
         other_addresses: Vec::new(),
+        node_addresses: Vec::new(),
+        host_ports: Vec::new(),
         port: 5555,
     };
     Fleet { pods: addresses.iter().map(pod).collect(), ..Fleet::default() }
@@ -130,6 +132,21 @@ fn in_haproxys_own_pods_its_own_ports_are_refused() {
     assert_eq!(refusal("10.1.0.2", 7084), None);
     let allowing = super::tests::spec(&["10.1.0.0/24"]);
     assert_eq!(Destinations::new(&allowing, &fleet).refusal("10.1.0.1".parse().unwrap(), 7084), None);
+}
+
+#[test]
+fn ports_of_a_node_that_lead_to_haproxy_are_refused() {
+    let (spec, mut fleet) = (spec(&[]), fleet(&["10.1.0.1", "10.1.0.2"]));
+    let node = ["10.0.0.7", "fd00::7"].map(|address| address.parse().unwrap());
+    (fleet.pods[1].node_addresses, fleet.pods[1].host_ports) = (node.into(), vec![80, 443]);
+    let refusal =
+        |address: &str, port| Destinations::new(&spec, &fleet).refusal(address.parse().unwrap(), port);
+    for address in ["10.0.0.7", "::ffff:10.0.0.7", "fd00::7"] {
+        assert_eq!(refusal(address, 443), Some(Refusal::OwnPort), "{address}");
+        // What else is on the node is not HAProxy's.
+        assert_eq!(refusal(address, 7080), None, "{address}");
+    }
+    assert_eq!(refusal("10.0.0.8", 443), None);
 }
 
 #[test]

@@ -31,6 +31,8 @@ fn fleet(addresses: &[&str]) -> Fleet {
         uid: (*address).into(),
         address: address.parse().unwrap(),
         other_addresses: Vec::new(),
+        node_addresses: Vec::new(),
+        host_ports: Vec::new(),
         port: 5555,
     };
     Fleet { pods: addresses.iter().map(pod).collect(), ..Fleet::default() }
@@ -109,6 +111,38 @@ fn each_address_of_haproxys_own_service_leads_back_at_the_ports_that_haproxy_lis
     assert_eq!(leading(&found, &ASKED), ALL);
     let none = FleetServices::default().beside(&config(), &stores.snapshots(), &Fleet::default());
     assert_eq!(leading(&none, &ASKED), [""; 0]);
+}
+
+#[test]
+fn at_the_nodes_of_haproxys_pods_node_ports_of_its_service_lead_back() {
+    let spec = json!({"type": "NodePort", "clusterIP": "10.96.0.9", "ports": [
+        {"name": "http", "port": 80, "nodePort": 30080}, {"name": "metrics", "port": 9101, "nodePort": 30101}]});
+    let ports = json!([{"name": "http", "port": 7080}, {"name": "metrics", "port": 9101}]);
+    let stores = Stores::new().with("edge", "haproxy", spec, "10.1.0.1", ports);
+    let mut fleet = fleet(&["10.1.0.1"]);
+    let asked = [
+        ("10.0.0.7", 30080),
+        ("fd00::7", 30080),
+        ("10.0.0.7", 80),
+        ("10.0.0.7", 30101),
+        ("10.96.0.9", 30080),
+        ("10.0.0.8", 30080),
+    ];
+    let mut kept = FleetServices::default();
+    let mut found = |fleet: &Fleet| leading(&kept.beside(&config(), &stores.snapshots(), fleet), &asked);
+    assert_eq!(found(&fleet), [""; 0]);
+    fleet.pods[0].node_addresses = ["10.0.0.7", "fd00::7"].map(|address| address.parse().unwrap()).into();
+    assert_eq!(found(&fleet), ["10.0.0.7 30080", "fd00::7 30080"]);
+}
+
+#[test]
+fn who_leads_to_a_port_of_haproxys_node_leads_back() {
+    let spec = json!({"clusterIP": "10.96.0.8", "ports": [{"port": 80}]});
+    let stores = Stores::new().with("mallory", "round", spec, "10.0.0.7", json!([{"port": 443}]));
+    let mut fleet = fleet(&["10.1.0.1"]);
+    (fleet.pods[0].node_addresses, fleet.pods[0].host_ports) = (vec!["10.0.0.7".parse().unwrap()], vec![443]);
+    let found = FleetServices::default().beside(&config(), &stores.snapshots(), &fleet);
+    assert_eq!(leading(&found, &ASKED), ["203.0.113.9 80", "10.96.0.8 80"]);
 }
 
 #[test]
