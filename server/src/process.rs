@@ -15,7 +15,7 @@ use crate::{
     wiring::{self, Environment, Pipeline, leading::LeadingBy},
 };
 use haptic_inspect::recording::stream::RecordingSource;
-use haptic_model::ActiveConfig;
+use haptic_model::{ActiveConfig, crd::ControllerSpec};
 use haptic_runtime::{Arbiters, Drain, Health, Signals};
 use haptic_validate::Checker;
 use haptic_webhook::{OwnConfiguration, service::Admission};
@@ -36,12 +36,14 @@ const ARBITER_BOUND: Duration = Duration::from_secs(4);
 const ASKED_AFTER_THE_END: Duration = Duration::from_secs(3);
 
 /// Addresses the process listens on.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Addresses {
     /// Health and metrics.
     pub bind: IpAddr,
     /// `/debug`.
     pub debug: IpAddr,
+    /// At which ports, until a configuration is in force.
+    pub first_ports: ControllerSpec,
 }
 
 impl Addresses {
@@ -49,7 +51,7 @@ impl Addresses {
     #[must_use]
     pub fn new(bind: IpAddr, debug: Option<IpAddr>) -> Self {
         let near = if bind.is_loopback() { bind } else { IpAddr::V4(Ipv4Addr::LOCALHOST) };
-        Self { bind, debug: debug.unwrap_or(near) }
+        Self { bind, debug: debug.unwrap_or(near), first_ports: ControllerSpec::default() }
     }
 }
 
@@ -117,6 +119,7 @@ pub async fn control(
     let front = Front {
         address: addresses.bind,
         debug_address: addresses.debug,
+        first_ports: addresses.first_ports,
         readers: readers.clone(),
         metrics: Scraped { recorded, events: pipeline.events.clone(), readers: readers.clone() },
         debug: debug(&pipeline, log_level, sandbox_status::report(&checker)),

@@ -9,7 +9,7 @@ mod parts;
 mod untested;
 
 pub use parts::LibraryPart;
-pub use untested::Untested;
+pub use untested::{TestsOfLibraries, Untested};
 
 use crate::named_tests::{self, FIELD as TESTS};
 use haptic_model::{Diagnostic, crd::ValidationTest};
@@ -186,7 +186,8 @@ pub fn laid_over(spec: Value) -> Result<(Value, Option<Untested>), Diagnostic> {
     let added = names_in(&spec, "templateSnippets").map(|name| format!("templateSnippets.{name}"));
     let added = added.filter(|part| !replaced.contains(part)).collect();
     let tests = whole.get_mut(TESTS).and_then(Value::as_object_mut);
-    let untested = tests.and_then(|tests| untested::leave_meaningful(tests, replaced, added));
+    let untested =
+        tests.and_then(|tests| untested::leave_meaningful(tests, &tests_of(&names), replaced, added));
     let mut whole = over(whole, spec);
     named_config_maps::watch(&mut whole);
     Ok((if was_map { whole } else { tests_as_list(whole) }, untested))
@@ -497,13 +498,17 @@ mod tests {
         assert_eq!(untested(json!({"libraries": libraries})), None);
         let page = json!({"libraries": libraries, "files": {"503.http": {"template": "x"}}});
         let said = untested(page).unwrap();
-        let told = "1 test of the libraries is not run, because the configuration replaces files.503.http; the requests of ";
+        let told = "1 test of the library base is not run, because the configuration replaces files.503.http; the requests of ";
         assert!(said.starts_with(told) && said.ends_with("lines of its own: files.503.http"), "{said}");
         let snippets: Map<String, Value> =
             (0..5).map(|n| (format!("mine-{n}"), json!({"template": ""}))).collect();
         let said = untested(json!({"libraries": libraries, "templateSnippets": snippets})).unwrap();
         assert!(
             said.starts_with("the requests of ") && said.ends_with("templateSnippets.mine-2 and 2 more"),
+            "{said}"
+        );
+        assert!(
+            [" tests of the libraries base (", "), ingress (", "), ssl ("].iter().all(|of| said.contains(of)),
             "{said}"
         );
         let frame = json!({"libraries": libraries, "haproxyConfig": {"template": "x"},

@@ -147,6 +147,17 @@ impl<'a> Document<'a> {
         }
         parents
     }
+
+    /// The mode of each section, its own or the one that it inherits; "" where none is said.
+    pub fn modes(&self) -> Vec<&str> {
+        let mut modes: Vec<&str> = Vec::with_capacity(self.sections.len());
+        for (section, parent) in self.sections.iter().zip(self.inheritance()) {
+            let own = section.lines.iter().rfind(|line| line.keyword() == "mode").map(|line| line.value(1));
+            let inherited = parent.and_then(|parent| modes.get(parent)).copied();
+            modes.push(own.or(inherited).unwrap_or_default());
+        }
+        modes
+    }
 }
 
 impl fmt::Display for Document<'_> {

@@ -57,16 +57,24 @@ fn settings(
 fn snippet(name: &str, names: &TemplateNames<'_>) -> Diagnostic {
     let stem = |name: &str| name.split('-').next().unwrap_or_default().to_owned();
     let stems: BTreeSet<String> = names.patterns.iter().map(|pattern| stem(pattern)).collect();
-    let near = did_you_mean(&stem(name), stems.iter());
+    let own = stem(name);
+    let rest = name.strip_prefix(&*own).unwrap_or_default();
+    let near = match nearest(&own, stems.iter()) {
+        Some(known) if *known != own => format!("; did you mean {known}{rest}?"),
+        _ => String::new(),
+    };
     Diagnostic::warning("template", format!("no template prints this snippet{near}"))
         .at_field(format!("spec.templateSnippets.{name}"))
         .help("Include it with {{> NAME}}, or give it a name that a render_glob prints")
 }
 
 fn did_you_mean<'k>(name: &str, known: impl Iterator<Item = &'k String>) -> String {
+    nearest(name, known).map_or_else(String::new, |known| format!("; did you mean {known}?"))
+}
+
+fn nearest<'k>(name: &str, known: impl Iterator<Item = &'k String>) -> Option<&'k String> {
     let nearest = known.map(|known| (strsim::osa_distance(name, known), known)).min();
-    let near = nearest.filter(|(edits, known)| *edits <= 1 + known.len() / 4);
-    near.map_or_else(String::new, |(_, known)| format!("; did you mean {known}?"))
+    nearest.filter(|(edits, known)| *edits <= 1 + known.len() / 4).map(|(_, known)| known)
 }
 
 /// The names in templates.
@@ -180,7 +188,8 @@ mod tests {
         let snippet = |name: &str| told(json!({"templateSnippets": {name: {"template": "x"}}}));
         let told = snippet("frontent-35-robots");
         assert!(
-            told.len() == 1 && told[0].contains("no template prints this snippet; did you mean frontend?"),
+            told.len() == 1
+                && told[0].contains("no template prints this snippet; did you mean frontend-35-robots?"),
             "{told:?}"
         );
         assert_eq!(snippet("frontend-35-robots"), [""; 0]);

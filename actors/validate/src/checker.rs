@@ -8,7 +8,7 @@ use crate::{
     memory::{Budget, Loan, NO_MEMORY, Needs},
     process::{self, CheckBounds, CheckEnd, FinishedCheck},
     report,
-    sandbox::{MissingProtection, Order, Sandbox},
+    sandbox::{self, MissingProtection, Order, Sandbox},
     syntax::{self, Syntax},
     verdict::CheckVerdict,
 };
@@ -439,6 +439,26 @@ fn cannot_run(why: &impl std::fmt::Display) -> Diagnostic {
 }
 
 fn unexplained(status: std::process::ExitStatus, last: &str, memory: u64) -> Diagnostic {
+    if status.code() == Some(i32::from(sandbox::CANNOT_EXECUTE)) {
+        let help =
+            "No script is run in the sandbox of checks: give the path of a HAProxy binary with --haproxy";
+        return cannot_run(&last.trim_start_matches("haptic: ")).help(help);
+    }
     let diagnostic = Diagnostic::error("haproxy", format!("haproxy -c ended with {status}: {last}"));
     diagnostic.help(format!("If it ran out of memory: it had {} MB", memory >> 20))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{os::unix::process::ExitStatusExt, process::ExitStatus};
+
+    #[test]
+    fn of_what_cannot_be_executed_nothing_is_said_of_memory() {
+        let ended = |code: i32, last: &str| unexplained(ExitStatus::from_raw(code << 8), last, 1 << 30);
+        let script = ended(126, "haptic: ./hp cannot be executed: No such file or directory").to_string();
+        assert!(script.starts_with("the check could not run: ./hp cannot be executed"), "{script}");
+        assert!(script.contains("with --haproxy") && !script.contains("memory"), "{script}");
+        assert!(ended(2, "it said nothing").to_string().contains("If it ran out of memory: it had 1024 MB"));
+    }
 }

@@ -6,9 +6,6 @@ use crate::output;
 use haptic_validate::sandbox::{self, Order};
 use std::{ffi::OsString, process::ExitCode};
 
-/// Its exit code when HAProxy cannot be executed, a shell's.
-const CANNOT_EXECUTE: u8 = 126;
-
 /// The words after the subcommand, if it is asked for.
 #[must_use]
 pub fn asked_for() -> Option<Vec<OsString>> {
@@ -30,7 +27,7 @@ pub fn run(words: &[OsString]) -> ExitCode {
             .map_or_else(|error| failed(&error.to_string(), 1), |()| ExitCode::SUCCESS);
     };
     let error = sandbox::become_command(&order);
-    failed(&format!("{} cannot be executed: {error}", program.display()), CANNOT_EXECUTE)
+    failed(&format!("{} cannot be executed: {error}", program.display()), sandbox::CANNOT_EXECUTE)
 }
 
 fn failed(why: &str, code: u8) -> ExitCode {

@@ -44,7 +44,7 @@ pub fn run(args: &LocalArgs) -> Result<(), CommandFailure> {
         ));
     }
     let config = input::read_config(&args.file)?;
-    let addresses = Addresses::new(args.bind_address, args.debug_address);
+    let mut addresses = Addresses::new(args.bind_address, args.debug_address);
     let servers = ServerAddresses { bind: addresses.bind, debug: addresses.debug };
     places::must_be_here(args.listen.listen).map_err(CommandFailure::Because)?;
     let mut ports = PortClaims::default();
@@ -53,7 +53,8 @@ pub fn run(args: &LocalArgs) -> Result<(), CommandFailure> {
     for moved in moved {
         output::print(&format!("{moved}\n")).map_err(CommandFailure::because)?;
     }
-    let debug_port = overlay.debug_port.unwrap_or(config.spec.controller.debug_port);
+    addresses.first_ports = overlay.over(config).spec.controller.clone();
+    let debug_port = addresses.first_ports.debug_port;
     let debug = (debug_port != 0).then(|| SocketAddr::new(addresses.debug, debug_port));
     let checker = binaries::checker(&args.haproxy)?;
     let Some(newest) = checker.newest().map(|binary| binary.path.clone()) else {

@@ -18,7 +18,7 @@ use std::{
     time::Duration,
 };
 
-/// How long the configuration's ports are waited for before the default ones are used: probes must find somebody.
+/// How long the configuration's ports are waited for before the first ones are used: probes must find somebody.
 const TIMEOUT: Duration = Duration::from_secs(1);
 /// When the webhook ends: nobody has asked for so long.
 const QUIET: Duration = Duration::from_millis(500);
@@ -29,6 +29,8 @@ pub struct Front {
     /// Of health and metrics.
     pub address: IpAddr,
     pub debug_address: IpAddr,
+    /// The ports, until a configuration is in force.
+    pub first_ports: ControllerSpec,
     /// What the pipeline publishes.
     pub readers: Readers,
     /// Behind the metrics server.
@@ -66,10 +68,10 @@ impl HttpServers {
         mut config: Topic<Option<Arc<ActiveConfig>>>,
     ) -> Result<(), ServeError> {
         let first = tokio::time::timeout(TIMEOUT, config.wait_for(Option::is_some)).await;
-        self.follow(front, &ports(first.ok().as_deref())).await?;
+        self.follow(front, &ports(first.ok().as_deref(), &front.first_ports)).await?;
         loop {
             let changed = config.changed().await;
-            if let Err(error) = self.follow(front, &ports(Some(&changed))).await {
+            if let Err(error) = self.follow(front, &ports(Some(&changed), &front.first_ports)).await {
                 tracing::error!("{error}");
             }
         }
@@ -138,7 +140,20 @@ async fn relocate(
     Ok(())
 }
 
-fn ports(config: Option<&Option<Arc<ActiveConfig>>>) -> ControllerSpec {
+fn ports(config: Option<&Option<Arc<ActiveConfig>>>, first: &ControllerSpec) -> ControllerSpec {
     let spec = config.and_then(Option::as_ref).map(|config| &config.spec);
-    spec.map(|spec| ControllerSpec { webhook: spec.webhook(), ..spec.controller.clone() }).unwrap_or_default()
+    let ports = spec.map(|spec| ControllerSpec { webhook: spec.webhook(), ..spec.controller.clone() });
+    ports.unwrap_or_else(|| first.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_are_at_the_first_ports_until_a_configuration_is_in_force() {
+        let first = ControllerSpec { healthz_port: 8081, ..ControllerSpec::default() };
+        assert_eq!(ports(None, &first).healthz_port, 8081);
+        assert_eq!(ports(Some(&None), &first).healthz_port, 8081);
+    }
 }

@@ -103,6 +103,12 @@ fn a_request_is_followed_to_its_servers_or_the_reason_why_it_has_none_is_told() 
         explained(&place, url, 1, &["is not served", why]);
     }
     explained(&place, "ftp://shop.example/", 2, &["neither http nor https"]);
+    let own = [("healthz", "monitor-uri"), ("metrics", "prometheus-exporter"), ("stats;csv", "statistics")];
+    for (path, what) in own {
+        let answered = format!("is answered by HAProxy itself: {what}, by haproxy.cfg:");
+        explained(&place, &format!("http://shop.example:7084/{path}"), 0, &[&answered]);
+    }
+    explained(&place, "http://shop.example:7084/else", 1, &["is not served", "Here are /healthz"]);
 }
 
 const ROUTES: &str = "apiVersion: gateway.networking.k8s.io/v1
@@ -372,4 +378,38 @@ fn a_frontend_that_leads_to_no_backend_is_found_by_its_port() {
     let arguments = ["explain", url, "-f", "config.yaml", "--resources", "objects", "--state-dir", "state"];
     let done = place.haptic(&arguments);
     assert!(done.code == Some(1) && !done.out.contains("no Ingress"), "{}", done.out);
+}
+
+/// Its own templates, with a section that is frontend and backend in one.
+const LISTEN: &str = "apiVersion: haproxy-haptic.org/v1alpha1
+kind: HAProxyTemplateConfig
+metadata: {name: own}
+spec:
+  credentialsSecretRef: {name: c}
+  podSelector: {matchLabels: {app: haproxy}}
+  watchedResources: {services: {apiVersion: v1, resources: services}}
+  haproxyConfig:
+    template: |
+      defaults
+          mode http
+          timeout connect 5s
+          timeout client 5s
+          timeout server 5s
+      listen both
+          bind :7082
+          http-request deny if { path /no }
+          http-request deny if { src 192.0.2.1 }
+          server s 10.0.0.1:80
+";
+
+#[test]
+fn a_listen_section_is_its_own_backend() {
+    let place = Place::new();
+    place.write("config.yaml", LISTEN);
+    place.write("objects/none.yaml", "");
+    let ways = ["goes to backend both, 1 server", "frontend  listen both", "server s 10.0.0.1:80"];
+    explained(&place, "http://x.example:7082/", 0, &ways);
+    explained(&place, "http://x.example:7082/no", 1, &["is not served", "http-request deny if { path /no }"]);
+    place.write("config.yaml", &LISTEN.replace("          server s 10.0.0.1:80\n", ""));
+    explained(&place, "http://x.example:7082/", 1, &["backend both has no servers: HAProxy answers 503"]);
 }

@@ -94,6 +94,6 @@ fn settings_of_the_libraries_are_checked() {
     let unread = "nothing reads extraContext.timeout; did you mean timeouts?";
     validated("timeout: {server: 2m}", "").must_complain("a setting that nothing reads", 0, &[unread]);
     let page = "  files: {503.http: {template: \"HTTP/1.0 503 Service Unavailable\\r\\n\\r\\nx\"}}\n";
-    let untested = "1 test of the libraries is not run, because the configuration replaces files.503.http";
+    let untested = "1 test of the library base is not run, because the configuration replaces files.503.http";
     validated("", page).must(0, &[untested]);
 }

@@ -6,7 +6,7 @@ use super::{
     explanation::{Explanation, ExplanationStep},
     expression::{Sample, Traveller},
 };
-use haptic_haproxy::{Document, Line, Section};
+use haptic_haproxy::{Document, Line, Section, SectionKind};
 
 /// Where a request goes.
 pub enum RouteFinding {
@@ -59,9 +59,21 @@ fn pass_frontend(
     let config = &traveller.context.bundle.config;
     explanation.steps.push(ExplanationStep::at("frontend", config, frontend.line));
     explanation.steps.push(ExplanationStep::at("bind", config, bind));
+    // HAProxy asks for what monitors it before all rules, and shows its statistics behind those of `http-request`.
+    let (path, mut lines) = (&*traveller.request.path, frontend.lines.iter());
+    if let Some(line) = lines.find(|line| line.keyword() == "monitor-uri" && line.value(1) == path) {
+        explanation.steps.push(ExplanationStep::at("rule", config, line.number));
+        return RouteFinding::Fulfilled(format!("monitor-uri, by haproxy.cfg:{}", line.number));
+    }
+    let statistics = frontend.lines.iter().find(|line| is_of_statistics(line, path));
     let found = frontend.lines.iter().find_map(|line| pass(line, frontend, traveller, explanation));
-    if let Some(way) = found {
-        return way;
+    match (found, statistics) {
+        (Some(RouteFinding::Backend(_)) | None, Some(line)) => {
+            explanation.steps.push(ExplanationStep::at("rule", config, line.number));
+            return RouteFinding::Fulfilled(format!("statistics, by haproxy.cfg:{}", line.number));
+        }
+        (Some(way), _) => return way,
+        (None, None) => {}
     }
     let default = frontend.lines.iter().rfind(|line| line.keyword() == "default_backend");
     match default {
@@ -69,6 +81,8 @@ fn pass_frontend(
             explanation.steps.push(ExplanationStep::at("rule", config, line.number));
             RouteFinding::Backend(line.value(1).to_owned())
         }
+        // It is its own backend.
+        None if frontend.kind == SectionKind::Listen => RouteFinding::Backend(frontend.name.to_string()),
         None => RouteFinding::Nowhere(
             "no use_backend takes it, and the frontend has no default_backend: HAProxy answers 503".into(),
         ),
@@ -167,7 +181,10 @@ fn answered(line: &Line<'_>, traveller: &mut Traveller<'_>) -> RouteFinding {
             line.number,
             line.text().trim()
         )),
-        None => match returned(line) {
+        None => match service(line).or_else(|| returned(line)) {
+            Some(service) if line.value(1) == "use-service" => {
+                RouteFinding::Fulfilled(format!("{service}, by haproxy.cfg:{}", line.number))
+            }
             Some(status) if status.starts_with('2') => {
                 RouteFinding::Fulfilled(format!("{status}, by haproxy.cfg:{}", line.number))
             }
@@ -178,6 +195,18 @@ fn answered(line: &Line<'_>, traveller: &mut Traveller<'_>) -> RouteFinding {
             )),
         },
     }
+}
+
+/// Whether it is a line `stats uri URI`, and a request for that path is for its statistics.
+fn is_of_statistics(line: &Line<'_>, path: &str) -> bool {
+    let uri = Some(line.value(2))
+        .filter(|uri| line.keyword() == "stats" && line.value(1) == "uri" && !uri.is_empty());
+    uri.is_some_and(|uri| path.starts_with(uri))
+}
+
+/// What a `use-service` has answer.
+fn service<'l>(line: &'l Line<'_>) -> Option<&'l str> {
+    (line.value(1) == "use-service").then(|| line.value(2))
 }
 
 /// The status of a `return`; 200 where it names none.
@@ -233,7 +262,7 @@ impl RoutingRule {
             ("use_backend", target) => Some(Self { action: Action::Use(target.to_owned()), condition: 2 }),
             (
                 "http-request",
-                "return" | "deny" | "reject" | "tarpit" | "redirect" | "auth" | "silent-drop",
+                "return" | "deny" | "reject" | "tarpit" | "redirect" | "auth" | "silent-drop" | "use-service",
             )
             | ("tcp-request", "reject" | "silent-drop") => {
                 Some(Self { action: Action::Answer, condition: condition() })

@@ -29,7 +29,13 @@ pub fn list(
         explanation.why_not.push(format!("haproxy.cfg has no backend {name}: HAProxy answers 503"));
         return;
     };
-    explanation.steps.push(ExplanationStep::at("backend", config, section.line));
+    let backend = ExplanationStep::at("backend", config, section.line);
+    // Of a `listen` section that the request came in by the rules are passed already.
+    let is_passed =
+        explanation.steps.iter().any(|step| (&step.file, step.line) == (&backend.file, backend.line));
+    if !is_passed {
+        explanation.steps.push(backend);
+    }
     for line in section.lines.iter().filter(|line| matches!(line.keyword(), "server" | "server-template")) {
         explanation.servers.push(ExplanationStep::at("server", config, line.number));
     }
@@ -37,6 +43,7 @@ pub fn list(
     let at = document.sections.iter().position(|one| std::ptr::eq(one, section));
     let defaults = at.and_then(|at| document.inheritance().get(at).copied().flatten());
     let sections = defaults.and_then(|at| document.sections.get(at)).into_iter().chain([section]);
+    let sections = sections.filter(|_| !is_passed);
     for (line, of) in sections.flat_map(|of| of.lines.iter().map(move |line| (line, of))) {
         if let Some(RouteFinding::Answered(_)) = pass(line, of, traveller, explanation) {
             explanation.why_not.push(format!("backend {name} answers by itself: {}", line.text().trim()));

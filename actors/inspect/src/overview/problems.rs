@@ -251,12 +251,19 @@ fn log_of(pod: &PodOverview) -> String {
     }
 }
 
+/// The same of one that began anew: Kubernetes keeps the words of the container before.
+fn log_before(pod: &PodOverview) -> String {
+    let is_container = !pod.pod.starts_with(&format!("{}/", HaproxyPod::LOCAL));
+    let before = if is_container { ", with --previous if the container was restarted" } else { "" };
+    log_of(pod) + before
+}
+
 fn restarted(pod: &PodOverview, now: u64) -> Option<OverviewProblem> {
     let ago = now.saturating_sub(pod.began_anew_unix_ms?);
     let why = format!(
-        "its HAProxy or its agent ended and began anew {} s ago; why: {}, with --previous if the container was restarted",
+        "its HAProxy or its agent ended and began anew {} s ago; why: {}",
         ago / 1000,
-        log_of(pod)
+        log_before(pod)
     );
     (ago < NEWS_MS).then(|| warning("HAProxy began anew", Some(&pod.pod), &why))
 }
@@ -488,6 +495,19 @@ mod tests {
         assert!(late.why.contains("kubectl logs -n edge a"), "{late:?}");
         let local = of_pod(&pod("local/haproxy"), 100_000, None).unwrap();
         assert!(!local.why.contains("kubectl"), "{local:?}");
+    }
+
+    #[test]
+    fn of_a_haproxy_that_began_anew_it_is_said_where_its_own_words_are() {
+        let why = |name: &str| {
+            let pod =
+                PodOverview { pod: name.into(), began_anew_unix_ms: Some(90_000), ..PodOverview::default() };
+            restarted(&pod, 100_000).unwrap().why
+        };
+        assert!(why("edge/a").ends_with(
+            "10 s ago; why: kubectl logs -n edge a, with --previous if the container was restarted"
+        ));
+        assert!(why("local/haproxy").ends_with("10 s ago; why: the output of haptic local"));
     }
 
     #[test]

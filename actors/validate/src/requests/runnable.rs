@@ -90,10 +90,9 @@ impl Runnable {
     /// It listens at too many places.
     pub fn of(text: &str) -> Result<Self, String> {
         let document = Document::parse(text);
-        let modes = Modes::of(&document);
         let mut made = Self { inner_sockets: inner_sockets(&document), ..Self::default() };
-        for (at, section) in document.sections.iter().enumerate() {
-            let runs = runs(&section.kind) && !modes.is_foreign(at);
+        for (section, mode) in document.sections.iter().zip(document.modes()) {
+            let runs = runs(&section.kind) && !is_foreign(mode);
             if let Some(header) = section.header.as_ref().filter(|_| runs) {
                 made.push(header.raw, header.number);
             }
@@ -253,24 +252,9 @@ fn inner_sockets(document: &Document<'_>) -> Vec<InnerSocket> {
     binds.collect()
 }
 
-/// The mode of each proxy, which may be inherited.
-struct Modes<'d>(Vec<&'d str>);
-
-impl<'d> Modes<'d> {
-    fn of(document: &'d Document<'_>) -> Self {
-        let mut modes: Vec<&str> = Vec::new();
-        for (section, parent) in document.sections.iter().zip(document.inheritance()) {
-            let own = section.lines.iter().rfind(|line| line.keyword() == "mode").map(|line| line.value(1));
-            let inherited = parent.and_then(|parent| modes.get(parent)).copied();
-            modes.push(own.or(inherited).unwrap_or_default());
-        }
-        Self(modes)
-    }
-
-    /// Whether what it is for is no client's: logs, and agents that HAProxy asks.
-    fn is_foreign(&self, at: usize) -> bool {
-        self.0.get(at).is_some_and(|mode| matches!(*mode, "log" | "spop"))
-    }
+/// Whether what it is for is no client's: logs, and agents that HAProxy asks.
+fn is_foreign(mode: &str) -> bool {
+    matches!(mode, "log" | "spop")
 }
 
 /// Whether there is anything to run of a section.

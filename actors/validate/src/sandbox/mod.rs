@@ -27,6 +27,9 @@ use std::{
 /// The hidden subcommand that confines itself.
 pub const SUBCOMMAND: &str = "check-in-sandbox";
 
+/// Its exit code when HAProxy cannot be executed, a shell's.
+pub const CANNOT_EXECUTE: u8 = 126;
+
 /// One way in which a check is confined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]

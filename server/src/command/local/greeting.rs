@@ -49,9 +49,14 @@ fn text(listens: &[String], config: &Path, manifests: &Path, debug: Option<Socke
 fn listeners(config: &str) -> Vec<String> {
     let document = Document::parse(config);
     let mut all = Vec::new();
-    for section in &document.sections {
+    for (section, mode) in document.sections.iter().zip(document.modes()) {
         for bind in binds(section) {
-            let scheme = if bind.params.iter().any(|word| word == "ssl") { "https" } else { "http" };
+            let scheme = match (mode, bind.params.iter().any(|word| word == "ssl")) {
+                ("http", true) => "https",
+                ("http", false) => "http",
+                (_, true) => "tls",
+                (_, false) => "tcp",
+            };
             let places = bind.address.split(',').filter_map(place);
             all.extend(places.map(|(place, more)| format!("{scheme}://{place} ({}{more})", section.name)));
         }
@@ -76,13 +81,16 @@ mod tests {
 
     #[test]
     fn a_client_is_told_where_to_ask_and_a_script_when() {
-        let config = "frontend http\n  bind 127.0.0.1:7080\n  bind ::1:7080 v6only\n  bind :7443 ssl crt x.pem\n\
-                      frontend inner\n  bind unix@/run/x.sock\n";
+        let config = "defaults\n  mode http\n\
+                      frontend http\n  bind 127.0.0.1:7080\n  bind ::1:7080 v6only\n  bind :7443 ssl crt x.pem\n\
+                      frontend inner\n  bind unix@/run/x.sock\n\
+                      listen db\n  mode tcp\n  bind 127.0.0.1:5432\n";
         let listens = listeners(config);
         let expected = [
             "http://127.0.0.1:7080 (http)",
             "http://[::1]:7080 (http)",
             "https://127.0.0.1:7443 (http, on all addresses)",
+            "tcp://127.0.0.1:5432 (db)",
         ];
         assert_eq!(listens, expected);
         let debug = "127.0.0.1:6060".parse().ok();

@@ -1,6 +1,7 @@
 //! Findings for people: each test with its assertions, and the lines around what failed.
 
 use super::findings::Examined;
+use haptic_config::library::TestsOfLibraries;
 use haptic_inspect::tests_of_config::{AssertionResult, ExcerptLine, TestResult};
 use haptic_render::engine::ImpureBlock;
 use owo_colors::OwoColorize;
@@ -21,8 +22,10 @@ pub(super) fn text(findings: &Examined, verbose: bool) -> String {
         for test in shown {
             text.push_str(&of_test(test, &mut told));
         }
-        if !brief.is_empty() {
-            text.push_str(&format!("{} {} (-v shows them)\n", mark(true), of_libraries(&brief, findings)));
+        let libraries = brief.iter().filter_map(|test| findings.of_libraries.get(&test.name).copied());
+        let proven: TestsOfLibraries = libraries.collect();
+        if !proven.is_empty() {
+            text.push_str(&format!("{} {proven} (-v shows them)\n", mark(true)));
         }
         let report = &findings.tests;
         text.push_str(&format!(
@@ -45,17 +48,6 @@ pub(super) fn text(findings: &Examined, verbose: bool) -> String {
     }
     text.push_str(&format!("{}: {}\n", findings.name, verdict(findings)));
     text
-}
-
-/// `25 tests of the libraries base (10), ssl (15)`
-fn of_libraries(tests: &[&TestResult], findings: &Examined) -> String {
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for library in tests.iter().filter_map(|test| findings.of_libraries.get(&test.name)) {
-        *counts.entry(library).or_default() += 1;
-    }
-    let counts: Vec<String> =
-        counts.into_iter().map(|(library, count)| format!("{library} ({count})")).collect();
-    format!("{} tests of the libraries {}", tests.len(), counts.join(", "))
 }
 
 fn verdict(findings: &Examined) -> String {
