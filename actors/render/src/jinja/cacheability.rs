@@ -5,7 +5,7 @@ mod expression;
 use super::{
     lines,
     node::{ExpressionKind, For, JinjaExpression, JinjaNode, Kind, Macro, NamedBlock, Target},
-    possible::{Callable, Frame, Possible},
+    possible::{Callable, Possible, PossibleScope},
 };
 use crate::{
     engine::Uncacheable,
@@ -21,7 +21,7 @@ use std::{rc::Rc, sync::Arc};
 /// A walk over templates of this language.
 struct BlockWalk<'w, 'p> {
     all: &'w mut CacheabilityWalk<'p>,
-    frame: Rc<Frame<'p>>,
+    frame: Rc<PossibleScope<'p>>,
     /// The outermost object's block that is being walked.
     block: Option<At>,
     /// Whether a `break` ends the loop of that block.
@@ -71,7 +71,7 @@ impl<'w, 'p> BlockWalk<'w, 'p> {
     fn new(all: &'w mut CacheabilityWalk<'p>, place: PartPlace) -> Self {
         Self {
             all,
-            frame: Rc::new(Frame::new(None, place.block.is_some())),
+            frame: Rc::new(PossibleScope::new(None, place.block.is_some())),
             block: place.block,
             breaks_block: false,
             line: place.line,
@@ -227,7 +227,7 @@ impl<'w, 'p> BlockWalk<'w, 'p> {
         (self.line, self.awaits) = (join([self.line, after.0]), self.awaits || after.1);
     }
 
-    fn in_frame<T>(&mut self, frame: Rc<Frame<'p>>, inside: impl FnOnce(&mut Self) -> T) -> T {
+    fn in_frame<T>(&mut self, frame: Rc<PossibleScope<'p>>, inside: impl FnOnce(&mut Self) -> T) -> T {
         let frame = std::mem::replace(&mut self.frame, frame);
         let branches = std::mem::take(&mut self.branches);
         let result = inside(self);
@@ -236,14 +236,14 @@ impl<'w, 'p> BlockWalk<'w, 'p> {
     }
 
     /// In a scope that is over behind it.
-    fn in_ending<T>(&mut self, frame: Rc<Frame<'p>>, inside: impl FnOnce(&mut Self) -> T) -> T {
+    fn in_ending<T>(&mut self, frame: Rc<PossibleScope<'p>>, inside: impl FnOnce(&mut Self) -> T) -> T {
         let result = self.in_frame(frame.clone(), inside);
         frame.end();
         result
     }
 
-    fn inner_frame(&self) -> Rc<Frame<'p>> {
-        Rc::new(Frame::new(Some(self.frame.clone()), self.block.is_some()))
+    fn inner_frame(&self) -> Rc<PossibleScope<'p>> {
+        Rc::new(PossibleScope::new(Some(self.frame.clone()), self.block.is_some()))
     }
 
     fn scoped(&mut self, inside: impl FnOnce(&mut Self)) {
@@ -412,9 +412,9 @@ impl<'w, 'p> BlockWalk<'w, 'p> {
         self.depth -= 1;
     }
 
-    fn template_frame(&self, with_context: bool) -> Rc<Frame<'p>> {
+    fn template_frame(&self, with_context: bool) -> Rc<PossibleScope<'p>> {
         let outer = with_context.then(|| self.frame.clone());
-        Rc::new(Frame::of_template(outer, self.block.is_some()))
+        Rc::new(PossibleScope::of_template(outer, self.block.is_some()))
     }
 
     fn glob(&mut self, pattern: &'p JinjaExpression) {

@@ -12,16 +12,16 @@ use std::{
 
 /// One scope.
 #[derive(Debug, Default)]
-pub(super) struct Frame<'p> {
-    outer: Option<Rc<Frame<'p>>>,
-    names: RefCell<Vec<Declared<'p>>>,
+pub(super) struct PossibleScope<'p> {
+    outer: Option<Rc<PossibleScope<'p>>>,
+    names: RefCell<Vec<PossibleName<'p>>>,
     /// Whether it is one of the outermost object's block.
     is_inside: bool,
     hides_loop: bool,
 }
 
 #[derive(Clone, Debug)]
-struct Declared<'p> {
+struct PossibleName<'p> {
     name: &'p str,
     value: Possible<'p>,
     surely: bool,
@@ -38,7 +38,7 @@ pub(super) struct Possible<'p> {
     pub turns: bool,
     pub resources: Resources,
     pub macros: Vec<Callable<'p>>,
-    module: Option<Rc<Frame<'p>>>,
+    module: Option<Rc<PossibleScope<'p>>>,
     /// What `loop(…)` runs again.
     pub recursion: Option<(&'p For, At)>,
 }
@@ -56,23 +56,23 @@ pub(super) enum Resources {
 #[derive(Clone, Debug)]
 pub(super) struct Callable<'p> {
     pub code: &'p Macro,
-    home: Weak<Frame<'p>>,
+    home: Weak<PossibleScope<'p>>,
     /// The module that it was taken from, and that is its home.
-    kept: Option<Rc<Frame<'p>>>,
+    kept: Option<Rc<PossibleScope<'p>>>,
 }
 
 impl<'p> Callable<'p> {
-    pub fn new(code: &'p Macro, home: &Rc<Frame<'p>>) -> Self {
+    pub fn new(code: &'p Macro, home: &Rc<PossibleScope<'p>>) -> Self {
         Self { code, home: Rc::downgrade(home), kept: None }
     }
 
     /// Where its names are looked up, unless that is over.
-    pub fn home(&self) -> Option<Rc<Frame<'p>>> {
+    pub fn home(&self) -> Option<Rc<PossibleScope<'p>>> {
         self.kept.clone().or_else(|| self.home.upgrade())
     }
 }
 
-impl<'p> Frame<'p> {
+impl<'p> PossibleScope<'p> {
     pub fn new(outer: Option<Rc<Self>>, is_inside: bool) -> Self {
         Self { outer, is_inside, ..Self::default() }
     }
@@ -83,7 +83,7 @@ impl<'p> Frame<'p> {
     }
 
     pub fn declare(&self, name: &'p str, value: Possible<'p>, surely: bool) {
-        self.names.borrow_mut().push(Declared { name, value, surely });
+        self.names.borrow_mut().push(PossibleName { name, value, surely });
     }
 
     /// It is over. A module in it may know it as its surroundings: nothing holds itself then.
@@ -142,7 +142,7 @@ impl<'p> Possible<'p> {
     }
 
     /// What a template declares that is imported.
-    pub fn of_module(frame: Rc<Frame<'p>>) -> Self {
+    pub fn of_module(frame: Rc<PossibleScope<'p>>) -> Self {
         let (mut holds, mut turns) = (Holds::Nothing, false);
         for declared in frame.names.borrow().iter() {
             holds = holds.or(declared.value.holds().or_deep());
@@ -215,7 +215,7 @@ impl<'p> Possible<'p> {
         }
     }
 
-    fn of_field(&self, module: &Rc<Frame<'p>>, name: &str) -> Self {
+    fn of_field(&self, module: &Rc<PossibleScope<'p>>, name: &str) -> Self {
         let names = module.names.borrow();
         let of_name = names.iter().filter(|declared| declared.name == name);
         let mut found = of_name.fold(Self::default(), |known, declared| known.or(declared.value.clone()));

@@ -8,14 +8,14 @@ use crate::{
     jinja::{
         filters::FILTERS,
         node::{CallArgument, ExpressionKind, JinjaExpression},
-        possible::{Callable, Frame, Possible, Resources},
+        possible::{Callable, Possible, PossibleScope, Resources},
     },
 };
 use std::rc::Rc;
 
 /// What a call is given.
 #[derive(Default)]
-struct Given<'p> {
+struct CallArguments<'p> {
     positional: Vec<Possible<'p>>,
     named: Vec<(&'p str, Possible<'p>)>,
     /// What `*` and `**` spread.
@@ -103,8 +103,8 @@ impl<'p> BlockWalk<'_, 'p> {
         }
     }
 
-    fn given(&mut self, arguments: &'p [CallArgument]) -> Given<'p> {
-        let mut given = Given::default();
+    fn given(&mut self, arguments: &'p [CallArgument]) -> CallArguments<'p> {
+        let mut given = CallArguments::default();
         for argument in arguments {
             match argument {
                 CallArgument::One(expression) => given.positional.push(self.reads(expression)),
@@ -160,7 +160,7 @@ impl<'p> BlockWalk<'_, 'p> {
     fn invoke(
         &mut self,
         callee: &Possible<'p>,
-        given: Given<'p>,
+        given: CallArguments<'p>,
         caller: Option<Callable<'p>>,
     ) -> Possible<'p> {
         if callee.turns {
@@ -181,9 +181,9 @@ impl<'p> BlockWalk<'_, 'p> {
         Possible::default()
     }
 
-    fn run(&mut self, callable: &Callable<'p>, given: &Given<'p>, caller: Option<Callable<'p>>) {
+    fn run(&mut self, callable: &Callable<'p>, given: &CallArguments<'p>, caller: Option<Callable<'p>>) {
         let Some(home) = callable.home() else { return };
-        let frame = Frame::new(Some(home), self.block.is_some());
+        let frame = PossibleScope::new(Some(home), self.block.is_some());
         let code = callable.code;
         self.captured(|me| {
             me.in_ending(Rc::new(frame), |me| {
@@ -204,7 +204,12 @@ impl<'p> BlockWalk<'_, 'p> {
         });
     }
 
-    fn function(&mut self, name: &str, first: Option<&CallArgument>, given: Given<'p>) -> Possible<'p> {
+    fn function(
+        &mut self,
+        name: &str,
+        first: Option<&CallArgument>,
+        given: CallArguments<'p>,
+    ) -> Possible<'p> {
         let all = given.all();
         let is_resource =
             matches!(first, Some(CallArgument::One(JinjaExpression { kind: ExpressionKind::Text(_), .. })));
@@ -227,7 +232,7 @@ impl<'p> BlockWalk<'_, 'p> {
         }
     }
 
-    fn method(&mut self, of: &Possible<'p>, name: &str, given: Given<'p>) -> Possible<'p> {
+    fn method(&mut self, of: &Possible<'p>, name: &str, given: CallArguments<'p>) -> Possible<'p> {
         let arguments = given.all();
         match name {
             "append" | "extend" | "insert" | "update" | "setdefault" | "pop" | "popitem" | "remove"
@@ -253,7 +258,7 @@ impl<'p> BlockWalk<'_, 'p> {
         }
     }
 
-    fn filter(&mut self, name: &str, subject: Possible<'p>, given: Given<'p>) -> Possible<'p> {
+    fn filter(&mut self, name: &str, subject: Possible<'p>, given: CallArguments<'p>) -> Possible<'p> {
         let holds = subject.holds();
         match name {
             "default" | "d" => subject.or(given.all()),
@@ -278,7 +283,7 @@ impl<'p> BlockWalk<'_, 'p> {
     }
 }
 
-impl<'p> Given<'p> {
+impl<'p> CallArguments<'p> {
     /// Whatever it is.
     fn all(&self) -> Possible<'p> {
         let named = self.named.iter().map(|(_, value)| value);
