@@ -28,7 +28,7 @@ mod texts;
 mod wrapping;
 
 pub(crate) use cacheability::{walk_file, walk_part};
-pub(crate) use examples::example;
+pub(crate) use examples::{example, usage};
 pub(crate) use node::Tree;
 
 use crate::{
