@@ -15,7 +15,8 @@ use crate::{
     store_lists::StoreLists,
 };
 use haptic_model::{
-    ActiveConfig, BundleFile, Diagnostic, FileKey, FileKind, ObjectRef, Snapshots, Text, text::Fragment,
+    ActiveConfig, BundleFile, Diagnostic, FileKey, FileKind, ObjectRef, Snapshots, Text,
+    text::{Fragment, TextBuilder},
 };
 use std::{
     collections::{BTreeMap, HashMap},
@@ -177,15 +178,17 @@ fn know_reads(refused: &mut [Fault], blocks: &[PrintedBlock]) {
     }
 }
 
-/// HAProxy refuses a configuration whose last line has no end.
+/// HAProxy refuses a configuration whose last line has no end. Runs that are passed on stay what they are.
 fn with_final_newline(text: Text) -> Text {
-    match text.fragments().iter().next_back() {
-        Some(last) if !last.as_str().ends_with('\n') => {
-            let mut all = text.fragments().to_vec();
-            let ended = Fragment::new(format!("{}\n", last.as_str()), last.blame().clone());
-            all.pop();
-            all.push(ended);
-            Text::new(all)
+    let runs: Vec<_> = text.runs().iter().filter(|run| !run.fragments().is_empty()).collect();
+    let last = runs.split_last().and_then(|(run, before)| Some((before, run.fragments().split_last()?)));
+    match last {
+        Some((before, (last, beside))) if !last.as_str().ends_with('\n') => {
+            let mut ended = TextBuilder::default();
+            before.iter().for_each(|run| ended.run((*run).clone()));
+            beside.iter().for_each(|fragment| ended.fragment(fragment.clone()));
+            ended.fragment(Fragment::new(format!("{}\n", last.as_str()), last.blame().clone()));
+            ended.finish()
         }
         _ => text,
     }

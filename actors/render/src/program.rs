@@ -6,7 +6,7 @@
 use crate::{
     block_cache::BlockCache,
     engine::{Compiled, ImpureBlock, RenderInput, RenderLimits, RenderedFile, Role, Templates},
-    evaluation::{At, EvaluationFailure, Machine},
+    evaluation::{At, EvaluationFailure, Machine, cacheability::impure_blocks},
     faults::Fault,
     functions::glob_matches,
     handlebars::{self, Block},
@@ -210,9 +210,10 @@ impl Program {
     }
 
     /// What is printed into files.
-    pub fn file_parts(&self) -> impl Iterator<Item = (u16, &CompiledTemplate)> {
-        let part = |number: &u16| Some((*number, self.parts.get(usize::from(*number))?));
-        self.files.values().filter_map(part)
+    pub fn file_parts(&self) -> impl Iterator<Item = (&FileKey, u16, &CompiledTemplate)> {
+        self.files
+            .iter()
+            .filter_map(|(file, number)| Some((file, *number, self.parts.get(usize::from(*number))?)))
     }
 }
 
@@ -255,7 +256,7 @@ impl Compiled for Program {
     }
 
     fn impure_blocks(&self) -> Vec<ImpureBlock> {
-        handlebars::impure_blocks(self)
+        impure_blocks(self)
     }
 
     fn render_again(

@@ -192,6 +192,10 @@ fn the_listing_names_every_function_in_each_form() {
         assert!(json.as_array().unwrap().iter().any(|j| j["name"] == f.name), "{}", f.name);
     }
     assert!(functions::table().any(|f| f.role == Role::Glob));
+    let jinja = functions::Listing::whole().in_language(Language::Jinja2).as_text();
+    for usage in ["  get(of, path[, default])\n", "  proxy_name([part…])\n", "  default\n"] {
+        assert!(jinja.contains(usage), "{usage}");
+    }
 }
 
 #[test]

@@ -63,9 +63,11 @@ fn with(setup: Setup, name: &str, address: &str) -> Setup {
     setup.ingress("a", name, name, &[("/", name)]).endpoints("a", name, 1, &[address])
 }
 
-fn worlds() -> [World; 2] {
+fn worlds() -> [World; 3] {
     let handlebars = Setup::new(HANDLEBARS).snippet("servers", SERVERS);
-    [handlebars, Setup::new(JINJA).jinja()].map(|setup| World::new(setup, COUNT))
+    // Jinja2 prints no line end at a template's end: haproxy.cfg gets one.
+    let with_text_behind = Setup::new(&format!("{JINJA}\nbackend behind\n  mode http\n")).jinja();
+    [handlebars, Setup::new(JINJA).jinja(), with_text_behind].map(|setup| World::new(setup, COUNT))
 }
 
 /// How many runs of `after` are not those of `before`.

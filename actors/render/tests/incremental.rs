@@ -495,15 +495,7 @@ fn follows(sketches: &[Sketch], steps: &[Step], renderer: &mut Renderer) -> Resu
             Renderer::checked(Checked::Never).render(&**compiled, config, &snapshots, &world.fleet, &limits);
         let known = compiled.impure_blocks();
         for found in renderer.uncacheable(&**compiled) {
-            // What Jinja2 templates may do is not told beforehand yet.
-            let in_jinja = |&(language, name, _): &(&str, &str, &str)| {
-                language == "jinja2" && name == &*found.block.template
-            };
-            let is_jinja = sketches.iter().any(|sketch| sketch.language == Language::Jinja);
-            let said = is_jinja
-                || OF_BOTH.iter().any(in_jinja)
-                || known.contains(&found.block)
-                || found.block.why == Uncacheable::OnDemand;
+            let said = known.contains(&found.block) || found.block.why == Uncacheable::OnDemand;
             prop_assert!(said || full.is_err(), "step {number}: {found:?} is not among {known:#?}");
         }
         let (kept, full) = (told(&kept), told(&full));
@@ -686,6 +678,66 @@ fn blocks_that_may_be_printed_each_time_are_told_from_the_templates() {
         "m:1 InsideLine",
     ];
     assert_eq!(told, expected);
+}
+
+#[test]
+fn blocks_of_jinja_that_may_be_printed_each_time_are_told_from_the_templates() {
+    let told = |template: &str| -> Vec<String> {
+        let setup = Setup::new(template)
+            .jinja()
+            .snippet("part", "{% if once('k') %}{% do seen.append(o.metadata.name) %}{% endif %}")
+            .snippet("macros", "{% macro grow(l, o) %}{% do l.append(o) %}{% endmacro %}");
+        let blocks = setup.compile().unwrap_or_else(|e| panic!("{}", all(&e))).impure_blocks();
+        blocks.iter().map(|block| format!("{}:{} {:?}", block.template, block.line, block.why)).collect()
+    };
+    let line = |body: &str| {
+        format!(
+            "{{% set seen = [] %}}{{% set all = list('ingresses') %}}{{% import 'macros' as macros %}}\n{{%- for _, o in resources.get('ingresses', {{}}).items() %}}\nx {body}{{%- endfor %}}\nend\n"
+        )
+    };
+    for pure in [
+        "{{ o.metadata.name }}",
+        "{{ loop.index }} {{ seen | length }}",
+        "{% for rule in o.spec.get('rules', []) | selectattr('host', 'defined') %}{{ rule.host }}{% endfor %}",
+        "{% set own = [] %}{% do own.append(o) %}{{ macros.grow(own, o) }}{{ own | length }}",
+        "{% for s in resources.endpoints.fetch(o.metadata.name) %}{{ s.metadata.name }}{% break %}{% endfor %}",
+        "{% for service, group in list('ingresses') | groupby('spec.service') %}{{ service }}{{ group | length }}{% endfor %}",
+    ] {
+        assert_eq!(told(&line(pure)), [""; 0], "{pure}");
+    }
+    for (impure, why) in [
+        ("{{ loop.cycle('a', 'b') }}", vec!["OuterVariable"]),
+        ("{{ all | length }}", vec!["OuterObjects"]),
+        ("{% do seen.append(1) %}", vec!["OuterVariable"]),
+        ("{{ macros.grow(seen, 1) }}", vec!["OuterVariable"]),
+        ("{% include 'part' %}", vec!["Once", "OuterVariable"]),
+        ("{% if o.spec %}{% break %}{% endif %}", vec!["OuterVariable"]),
+    ] {
+        let whys: Vec<String> = why.iter().map(|why| format!("haproxyConfig:2 {why}")).collect();
+        assert_eq!(told(&line(impure)), whys, "{impure}");
+    }
+    let inside = "{% for o in list('ingresses') %}{{ o.metadata.name }} {% endfor %}\n{% set x %}{% for o in list('ingresses') %}\nx{% endfor %}{% endset %}";
+    assert_eq!(told(inside), ["haproxyConfig:1 InsideLine", "haproxyConfig:2 InsideLine"]);
+}
+
+#[test]
+fn a_block_of_jinja_that_begins_with_a_loop_over_objects_is_kept() {
+    let template = "{%- for o in list('ingresses') %}{% for s in fetch('endpoints', 'n', o.metadata.name) %}\n  s {{ s.metadata.name }}{% else %}\n  none{% endfor %}{% endfor %}\n";
+    let mut history = History::of(Setup::new(template).jinja());
+    assert_eq!(history.printed(|s| s), (3, 0));
+    assert_eq!(history.printed(|s| s.endpoints("n", "b", 1, &["10.0.0.2"])), (1, 0));
+}
+
+#[test]
+fn a_block_of_jinja_that_asks_whether_there_is_one_before_it_is_kept() {
+    let template = "{%- for o in list('ingresses') %}\nx {{ 'first' if loop.previtem is undefined else loop.previtem.metadata.name }}{% endfor %}\n";
+    let mut history = History::of(Setup::new(template).jinja());
+    assert_eq!(history.printed(|s| s), (3, 0));
+    assert_eq!(
+        history.printed(|s| s.ingress("n", "bb", "h", &[])),
+        (2, 0),
+        "the new one and the one behind it"
+    );
 }
 
 #[test]

@@ -110,6 +110,22 @@ fn templates_print_what_those_of_python_print_in_corners_too() {
             "{{ 6 // 0.1 }} {{ 6 % 0.1 }} {{ -7.5 // 2 }} {{ -7.5 % 2 }} {{ 7.5 % -2 }}",
             "59.0 0.09999999999999967 -4.0 0.5 -0.5",
         ),
+        ("{{ range(6) | slice(3, 'x') | map('join') | join('|') }}", "01x|23x|45x"),
+        (
+            "{{ 'a\\rb\\x0bc'.splitlines() | join('|') }} {{ 'a\\nb'.splitlines(true) | map('length') | join }}",
+            "a|b|c 21",
+        ),
+        ("{{ 'ßa'.title() }} {{ 'ßa' | capitalize }} {{ 'ßa' | title }}", "Ssa Ssa SSa"),
+        (
+            "{{ {'a b': 'c/d', 'e': 1} | urlencode }} {{ [('a', 'b')] | urlencode }} {{ 'a b/' | urlencode }}",
+            "a+b=c%2Fd&e=1 a=b a%20b/",
+        ),
+        ("{{ '1_000' | int }} {{ '1_0.5' | float }} {{ '1__0' | int }} {{ '_1' | int(7) }}", "1000 10.5 0 7"),
+        (
+            "{% set d = dict([('x', 5)], y=6) %}{% do d.update([('z', 7)]) %}{{ d.popitem() | join }} {{ d | length }} {{ d.x }}",
+            "z7 2 5",
+        ),
+        ("{{ '12'.isdigit() }} {{ '½'.isdigit() }} {{ '½'.isnumeric() }}", "True False True"),
         (
             "{{ \"it's a-b\" | wordcount }} {{ [1, 2, 3] | slice(slices=2) | map('join') | join('|') }}",
             "4 12|3",
@@ -128,6 +144,11 @@ fn templates_print_what_those_of_python_print_in_corners_too() {
         ("{{ name | upper(1) }}", "upper takes 0 argument(s), here are 1"),
         ("{{ '{:>5}'.format(name) }}", "a name or a number stands in braces"),
         ("{{ '99999999999999999999' | int }}", "has more than 64 bits"),
+        ("{{ '%r' % name }}", "a form has no %r"),
+        ("{{ name.split('') | length }}", "split: the separator is empty"),
+        ("{{ 'long enough' | truncate(2) }}", "has no room for \"...\""),
+        ("{{ {'a': 1} | dictsort(by='vale') | length }}", "is neither key nor value"),
+        ("{{ ', '.join([1]) }}", "is no text"),
         ("{% macro m(a) %}{{ a }}{% endmacro %}{{ m(1, a=2) }}", "the macro \"m\" is given \"a\" twice"),
         ("{{ 'a' in missing }}", "missing is undefined"),
     ] {
@@ -159,6 +180,9 @@ fn snippets_see_the_context_and_declare_nothing_outside() {
         .snippet("part", "<{{ x | default('none') }}>{% set y = 2 %}")
         .snippet("macros", "{% set by = 2 %}{% macro twice(n) %}={{ n * by }}{% endmacro %}");
     assert_eq!(all.unmarked(), "<1>False <none>=2=4");
+    let all = setup("{% import 'macros' as m %}{{ m.shown() }}{{ m._own is defined }}")
+        .snippet("macros", "{% set _own = 2 %}{% macro shown() %}{{ _own }}{% endmacro %}");
+    assert_eq!(all.unmarked(), "2False");
 }
 
 #[test]
@@ -166,6 +190,9 @@ fn a_template_replaces_blocks_of_the_one_it_extends() {
     let all = setup("{% extends 'base' %}dropped{% block a %}[{{ super() }}]{% endblock %}")
         .snippet("base", "1{% block a %}a{% endblock %}2{% block b %}b{{ self.a() }}{% endblock %}");
     assert_eq!(all.unmarked(), "1[a]2b[a]");
+    let all = setup("before{% block a %}[x]{% endblock %}{% extends 'base' %}dropped")
+        .snippet("base", "1{% block a %}a{% endblock %}2");
+    assert_eq!(all.unmarked(), "before[x]1[x]2");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //!
 //! An evaluator knows what its language's names and blocks mean; nothing here does.
 
+pub(crate) mod cacheability;
 mod failure;
 mod object;
 

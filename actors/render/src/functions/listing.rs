@@ -54,7 +54,7 @@ impl Listing {
                 _ = writeln!(
                     out,
                     "  {}\n      {}\n      {example} -> {}",
-                    f.usage(),
+                    usage(f, self.language),
                     f.doc,
                     result.replace('\n', "\\n")
                 );
@@ -71,7 +71,7 @@ impl Listing {
             _ = writeln!(out, "## {}\n", title(group));
             for f in functions {
                 let (example, result) = self.example(f);
-                _ = writeln!(out, "### `{}`\n\n{}\n", f.usage(), f.doc);
+                _ = writeln!(out, "### `{}`\n\n{}\n", usage(f, self.language), f.doc);
                 for a in f.arguments {
                     _ = writeln!(out, "* `{}`: {}{}", a.name, wanted(a.kind), often(a.count));
                 }
@@ -97,6 +97,14 @@ impl Listing {
     }
 }
 
+/// How it is called in that language.
+fn usage(f: &Function, language: Language) -> String {
+    match language {
+        Language::Handlebars => f.usage(),
+        Language::Jinja2 => jinja::usage(f),
+    }
+}
+
 /// A template that calls it in that language, and what it prints.
 #[must_use]
 pub fn example(f: &Function, language: Language) -> (String, String) {
@@ -116,7 +124,7 @@ fn in_json(f: &Function, language: Language) -> Json {
     json!({
         "name": f.name,
         "group": title(f.group),
-        "usage": f.usage(),
+        "usage": usage(f, language),
         "arguments": arguments,
         "doc": f.doc,
         "example": {"template": template, "gives": gives},

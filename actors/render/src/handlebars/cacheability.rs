@@ -1,47 +1,20 @@
-//! Which objects' blocks may have to be printed in every render, told from the templates alone.
-//!
-//! The evaluator watches what a block really does; this says beforehand what it may do. It errs on the side of
-//! telling too much: what is not reported here is never found at render time, except for resources on demand.
+//! Which objects' blocks may have to be printed in every render: how templates of this language are walked.
 
 use super::{
     node::{Block, CallNode, Expression, Include, NodeKind, SnippetName, TemplateNode},
     path::{Path, PathStart},
 };
 use crate::{
-    engine::{ImpureBlock, Uncacheable},
-    evaluation::At,
-    functions::Group,
-    program::{CompiledTemplate, Program, Snippet},
+    engine::Uncacheable,
+    evaluation::{
+        At,
+        cacheability::{CacheabilityWalk, DEEPEST, Holds, LinePosition, PartPlace, join},
+    },
+    jinja,
+    program::{CompiledTemplate, Snippet},
     value::Value,
 };
-use std::{cell::Cell, collections::BTreeSet, rc::Rc, sync::Arc};
-
-/// Snippets nested deeper than this are taken for recursive.
-const DEEPEST: usize = 12;
-
-/// So many nodes are looked at: snippets that include any of many others could take forever. What is found until then
-/// is told.
-const MOST_STEPS: usize = 200_000;
-
-/// Watched objects that a value may hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Holds {
-    Nothing,
-    /// It may be one.
-    Object,
-    /// It may be a list of them.
-    List,
-    /// They may be anywhere in it.
-    Deep,
-}
-
-/// Where a line stands when a node is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum LinePosition {
-    Between,
-    /// Inside one, or nobody knows.
-    Inside,
-}
+use std::{cell::Cell, rc::Rc, sync::Arc};
 
 /// What names mean. Blocks inside take a copy; what a variable holds is shared.
 #[derive(Clone)]
@@ -66,21 +39,23 @@ struct ScopeBoundary {
     these: usize,
 }
 
-struct PurityWalk<'p> {
-    program: &'p Program,
-    found: BTreeSet<ImpureBlock>,
-    steps: usize,
+/// A walk over templates of this language.
+struct PurityWalk<'w, 'p> {
+    all: &'w mut CacheabilityWalk<'p>,
 }
 
-/// The blocks of all files of `program`.
-pub(crate) fn impure_blocks(program: &Program) -> Vec<ImpureBlock> {
-    let mut walk = PurityWalk { program, found: BTreeSet::new(), steps: 0 };
-    for (_, part) in program.file_parts() {
-        if let CompiledTemplate::Handlebars(block) = part {
-            walk.block(block, &mut NameScope::top(), LinePosition::Between);
-        }
-    }
-    walk.found.into_iter().collect()
+/// Walks a part, which sees `inputs`.
+pub(crate) fn walk_part<'p>(
+    all: &mut CacheabilityWalk<'p>,
+    block: &'p Block,
+    inputs: Vec<(Arc<str>, Holds)>,
+    place: PartPlace,
+) -> LinePosition {
+    let mut scope = NameScope::top();
+    scope.border = place.block.map(|at| ScopeBoundary { at, names: 0, these: 0 });
+    scope.depth = place.depth;
+    scope.names.extend(inputs.into_iter().map(|(name, holds)| (name, Rc::new(Cell::new(holds)))));
+    PurityWalk { all }.block(block, &mut scope, place.line)
 }
 
 fn own_block(snippet: Snippet<'_>) -> Option<&Block> {
@@ -90,10 +65,9 @@ fn own_block(snippet: Snippet<'_>) -> Option<&Block> {
     }
 }
 
-impl<'p> PurityWalk<'p> {
+impl<'p> PurityWalk<'_, 'p> {
     fn block(&mut self, block: &'p Block, scope: &mut NameScope<'p>, line: LinePosition) -> LinePosition {
-        self.steps += block.nodes.len() + 1;
-        if self.steps > MOST_STEPS {
+        if !self.all.goes_on(block.nodes.len()) {
             return LinePosition::Inside;
         }
         block.nodes.iter().fold(line, |line, node| self.node(node, scope, line))
@@ -214,7 +188,7 @@ impl<'p> PurityWalk<'p> {
         if first && item >= Holds::Object {
             let mut inner = bound(true);
             let end = self.block(body, &mut inner, line);
-            if [line, end].contains(&LinePosition::Inside) {
+            if self.all.captures > 0 || [line, end].contains(&LinePosition::Inside) {
                 self.report(&inner, Uncacheable::InsideLine);
             }
             ends.push(end);
@@ -247,7 +221,7 @@ impl<'p> PurityWalk<'p> {
             return LinePosition::Inside;
         }
         // A snippet defined here or there, or any at all if the name is computed.
-        let program = self.program;
+        let program = self.all.program;
         let fits = |known: &str| name.is_none_or(|name| **name == *known);
         let inline = scope.inline.iter().filter(|(known, _)| fits(known)).map(|(_, block)| *block);
         let shared = program.snippets_like("*").filter(|snippet| fits(snippet.name));
@@ -272,17 +246,28 @@ impl<'p> PurityWalk<'p> {
         for snippet in foreign {
             let mut inner = scope.partial(this, None);
             inner.names.extend(values.iter().cloned());
-            ends.push(self.foreign(snippet, include.alone, &inner));
+            ends.push(self.foreign(snippet, include.alone, &inner, line));
         }
         join(ends)
     }
 
     /// A part of another language looks up its inputs here.
-    fn foreign(&mut self, snippet: Snippet<'p>, alone: bool, scope: &NameScope<'p>) -> LinePosition {
+    fn foreign(
+        &mut self,
+        snippet: Snippet<'p>,
+        alone: bool,
+        scope: &NameScope<'p>,
+        line: LinePosition,
+    ) -> LinePosition {
+        let mut inputs = Vec::new();
         for name in snippet.inputs {
-            self.path(&Path { raw: name.clone(), start: PathStart::Name, keys: vec![name.clone()] }, scope);
+            let path = Path { raw: name.clone(), start: PathStart::Name, keys: vec![name.clone()] };
+            inputs.push((name, self.path(&path, scope)));
         }
-        if alone { LinePosition::Between } else { LinePosition::Inside }
+        let block = scope.border.map(|border| border.at);
+        let end =
+            jinja::walk_part(self.all, snippet.number, inputs, PartPlace { block, line, depth: scope.depth });
+        if alone { LinePosition::Between } else { end }
     }
 
     fn glob(
@@ -295,7 +280,7 @@ impl<'p> PurityWalk<'p> {
         if scope.depth >= DEEPEST {
             return LinePosition::Inside;
         }
-        let program = self.program;
+        let program = self.all.program;
         let this = scope.these.last().copied().unwrap_or(Holds::Nothing);
         let mut line = line;
         let pattern = match pattern {
@@ -308,7 +293,7 @@ impl<'p> PurityWalk<'p> {
                 line =
                     if alone && !block.nodes.is_empty() { LinePosition::Between } else { join([line, end]) };
             } else {
-                line = self.foreign(snippet, alone, &scope.partial(this, None));
+                line = self.foreign(snippet, alone, &scope.partial(this, None), line);
             }
         }
         line
@@ -385,37 +370,16 @@ impl<'p> PurityWalk<'p> {
         for expression in call.arguments.iter().chain(named) {
             most = most.max(self.reads(expression, scope));
         }
-        let function = call.function;
-        match function.name {
-            "once" => {
-                if scope.border.is_some() {
-                    self.report(scope, Uncacheable::Once);
-                }
-                Holds::Nothing
-            }
-            "list" | "fetch" | "routes" | "userlists" | "auth_targets" | "class_settings" => Holds::List,
-            "get_single" | "default_certificate" => Holds::Object,
-            "len" | "has" | "dict_keys" | "json" | "split" | "range" | "servers" | "host_servers" => {
-                Holds::Nothing
-            }
-            "default" | "where" | "reject" | "sort_by" | "unique" | "reverse" | "slice" => most,
-            "get" | "lookup" | "first" | "last" | "pluck" | "dict_values" => below(most, 1),
-            _ if matches!(
-                function.group,
-                Group::Comparison | Group::Strings | Group::Arithmetic | Group::Haproxy
-            ) =>
-            {
-                Holds::Nothing
-            }
-            _ if most == Holds::Nothing => Holds::Nothing,
-            _ => Holds::Deep,
+        if call.function.name == "once" {
+            self.report(scope, Uncacheable::Once);
         }
+        Holds::given_by(call.function, most)
     }
 
     fn report(&mut self, scope: &NameScope<'p>, why: Uncacheable) {
-        let Some(ScopeBoundary { at, .. }) = scope.border else { return };
-        let template = self.program.name(at.template);
-        self.found.insert(ImpureBlock { template, line: at.line, column: at.column, why });
+        if let Some(border) = scope.border {
+            self.all.report(border.at, why);
+        }
     }
 }
 
@@ -448,13 +412,5 @@ fn below(holds: Holds, keys: usize) -> Holds {
         (Holds::List, 1) => Holds::Object,
         (Holds::Deep, _) => Holds::Deep,
         _ => Holds::Nothing,
-    }
-}
-
-fn join(ends: impl IntoIterator<Item = LinePosition>) -> LinePosition {
-    if ends.into_iter().any(|end| end == LinePosition::Inside) {
-        LinePosition::Inside
-    } else {
-        LinePosition::Between
     }
 }

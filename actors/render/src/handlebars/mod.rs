@@ -12,7 +12,7 @@ pub(crate) mod path;
 mod scan;
 mod scope;
 
-pub(crate) use cacheability::impure_blocks;
+pub(crate) use cacheability::walk_part;
 pub(crate) use convert::template as read;
 pub(crate) use evaluate::print;
 pub(crate) use node::Block;

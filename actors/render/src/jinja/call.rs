@@ -4,9 +4,10 @@ use super::{
     evaluate::JinjaEvaluator,
     expression::source,
     keys::{DictKey, Entries},
+    looping,
     node::{CallArgument, ExpressionKind, JinjaExpression},
     operand::{Closure, Operand, Turns},
-    text,
+    operators, text,
 };
 use crate::{
     captured::Uncacheable,
@@ -67,6 +68,21 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         }
     }
 
+    /// Keys and values of a dict, or of a list of them.
+    pub fn given_pairs(&mut self, of: &Operand<'p>) -> EvaluationResult<Vec<(DictKey, Operand<'p>)>> {
+        if operators::length(of).is_none() {
+            return self.pairs(of);
+        }
+        let mut pairs = Vec::new();
+        for item in self.items(of)? {
+            match <[Operand<'p>; 2]>::try_from(self.items(&item)?) {
+                Ok([key, value]) => pairs.push((DictKey::of(&key)?, value)),
+                Err(_) => return Err(format!("{} is no key with a value", item.describe()).into()),
+            }
+        }
+        Ok(pairs)
+    }
+
     /// What a call gives; `caller` is the text of a `{% call %}` block.
     pub fn call_with(
         &mut self,
@@ -114,7 +130,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
             (Operand::Macro(closure), _) => self.run_macro(closure, positional, named, caller),
             (Operand::Loop(state), Some(items)) => match state.recursive {
                 Some((code, at)) => {
-                    let (items, depth) = (items.clone(), state.depth + 1);
+                    let (items, depth) = (self.loop_items(items)?, state.depth + 1);
                     self.machine.enter_snippet(&"loop".into())?;
                     let text = self.capture(|me| me.for_items(code, items, at, depth, false))?;
                     self.machine.leave_snippet();
@@ -135,6 +151,73 @@ impl<'p> JinjaEvaluator<'_, 'p> {
                 Err(format!("{} is {}, which cannot be called", source(expression), other.describe()).into())
             }
         }
+    }
+
+    /// The text of a macro for those arguments.
+    pub fn run_macro(
+        &mut self,
+        closure: &Closure<'p>,
+        positional: Vec<Operand<'p>>,
+        mut named: NamedArguments<'p>,
+        caller: Option<Closure<'p>>,
+    ) -> EvaluationResult<Operand<'p>> {
+        let code = closure.code;
+        let too_many = positional.len().saturating_sub(code.parameters.len());
+        if too_many > 0 && !code.takes.more {
+            let (name, most) = (&code.name, code.parameters.len());
+            return Err(format!(
+                "the macro {name:?} takes {most} argument(s), here are {}",
+                positional.len()
+            )
+            .into());
+        }
+        self.machine.enter_snippet(&code.name)?;
+        let length = self.frames.len();
+        self.frames.enter_macro(&closure.home)?;
+        let mut positional = positional.into_iter();
+        let mut missing = Vec::new();
+        for parameter in &code.parameters {
+            let by_name =
+                named.iter().position(|(name, _)| *name == parameter.name).map(|i| named.remove(i).1);
+            let by_place = positional.next();
+            if by_place.is_some() && by_name.is_some() {
+                return Err(format!("the macro {:?} is given {:?} twice", code.name, parameter.name).into());
+            }
+            match by_place.or(by_name) {
+                Some(value) => self.frames.set(&parameter.name, value),
+                None => missing.push(parameter),
+            }
+        }
+        for parameter in missing {
+            let value = match &parameter.default {
+                Some(default) => self.evaluate(default)?,
+                None => Operand::UNDEFINED,
+            };
+            self.frames.set(&parameter.name, value);
+        }
+        if let Some((name, _)) = named.first()
+            && !code.takes.named
+        {
+            return Err(format!("the macro {:?} takes no argument {name:?}", code.name).into());
+        }
+        if code.takes.more {
+            self.frames.set("varargs", Operand::Tuple(positional.collect()));
+        }
+        if code.takes.named {
+            let born = self.frames.now();
+            let entries = named.into_iter().map(|(name, value)| (DictKey::Text(name), value)).collect();
+            self.frames.set("kwargs", Operand::dict(born, entries));
+        }
+        match caller {
+            Some(caller) if code.takes.caller => self.frames.set("caller", Operand::Macro(caller)),
+            Some(_) => return Err(format!("the macro {:?} does not call caller()", code.name).into()),
+            None => {}
+        }
+        let text = self.capture(|me| me.body(&code.body, false));
+        self.frames.leave_to(length);
+        let text = text?;
+        self.machine.leave_snippet();
+        Ok(Operand::Markup(text.into()))
     }
 
     /// `super()`: the same block of the template that is extended.
@@ -159,7 +242,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
             "dict" | "namespace" => {
                 let mut entries = Entries::default();
                 if let Some(first) = positional.first() {
-                    self.pairs(first)?.into_iter().for_each(|(key, value)| entries.set(key, value));
+                    self.given_pairs(first)?.into_iter().for_each(|(key, value)| entries.set(key, value));
                 }
                 named.into_iter().for_each(|(key, value)| entries.set(DictKey::Text(key), value));
                 self.machine.made(entries.len() * size_of::<(DictKey, Operand<'_>)>())?;
@@ -363,15 +446,8 @@ impl<'p> JinjaEvaluator<'_, 'p> {
             return Ok(Operand::Value(objects));
         };
         let mut items = Vec::with_capacity(all.len());
-        for value in all.iter() {
-            let Value::Object(object) = value else { continue };
-            let reference = object.reference();
-            let part = |text: &Arc<str>| Operand::Value(Value::Text(text.clone()));
-            let key = Operand::Tuple([part(&reference.namespace), part(&reference.name)].into());
-            items.push(match method {
-                "keys" => key,
-                _ => Operand::Tuple([key, Operand::Value(value.clone())].into()),
-            });
+        for object in all.iter() {
+            items.push(if method == "keys" { looping::key_of(object) } else { looping::pair(object) });
         }
         self.new_list(items)
     }

@@ -2,8 +2,8 @@
 
 use super::{
     lines,
-    looping::LoopState,
-    node::{Body, For, JinjaExpression, JinjaNode, Kind, Macro, NamedBlock, Target},
+    looping::{LoopItems, LoopState, watched},
+    node::{CallArgument, ExpressionKind, For, JinjaExpression, JinjaNode, Kind, NamedBlock, Target},
     operand::{Closure, Grown, Module, Operand},
     scope::ScopeStack,
     text,
@@ -95,10 +95,10 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
         while let Some(number) = next {
             extends += 1;
             let Some(tree) = self.program.tree(number) else { break };
-            let extending = tree.body.iter().find(|node| matches!(node.kind, Kind::Extends(_)));
+            let extending = tree.extending();
             if extends > self.machine.limits.depth {
                 let failure = "templates extend one another without an end".to_owned().into();
-                return Err(match extending {
+                return Err(match extending.and_then(|(_, rest)| rest.first()) {
                     Some(node) => self.machine.failed(failure, node.at),
                     None => failure,
                 });
@@ -110,8 +110,9 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
                 }
             }
             self.extended = None;
-            if extending.is_some() {
-                self.capture(|me| me.body(&tree.body, false))?;
+            if let Some((before, rest)) = extending {
+                self.body(before, false)?;
+                self.capture(|me| me.body(rest, false))?;
             } else {
                 self.body(&tree.body, follows)?;
             }
@@ -130,7 +131,7 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
         result
     }
 
-    pub fn body(&mut self, body: &'p Body, follows: bool) -> EvaluationResult<Flow> {
+    pub fn body(&mut self, body: &'p [JinjaNode], follows: bool) -> EvaluationResult<Flow> {
         for (number, node) in body.iter().enumerate() {
             if let Kind::Text(segments) = &node.kind {
                 self.text(segments);
@@ -333,29 +334,56 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
     }
 
     fn for_loop(&mut self, code: &'p For, at: At, follows: bool) -> EvaluationResult {
-        let over = self.evaluate(&code.over)?;
-        if over.is_undefined() {
-            return Err(self.missing(&code.over, "Write … | default([]) if it may be absent"));
+        let items = self.looped(&code.over)?;
+        self.for_items(code, items, at, 0, follows)
+    }
+
+    /// What a loop over an expression runs over.
+    fn looped(&mut self, over: &'p JinjaExpression) -> EvaluationResult<LoopItems<'p>> {
+        if let Some(of) = has_items(over)
+            && let Operand::Store(name) = self.evaluate(of)?
+        {
+            let objects = self.machine.session.objects(&name, [].into());
+            let objects = objects.map_err(|why| Box::<EvaluationFailure>::from(why).at(over.at))?;
+            self.machine.output.hold(self.machine.session.take_held());
+            if let Value::List(objects) = objects {
+                return Ok(LoopItems::Pairs(objects));
+            }
         }
-        self.for_items(code, over, at, 0, follows)
+        let value = self.evaluate(over)?;
+        if value.is_undefined() {
+            return Err(self.missing(over, "Write … | default([]) if it may be absent"));
+        }
+        self.loop_items(&value)
+    }
+
+    pub fn loop_items(&mut self, over: &Operand<'p>) -> EvaluationResult<LoopItems<'p>> {
+        Ok(match over {
+            Operand::Value(Value::List(values)) => {
+                self.machine.made(values.len() * size_of::<Value>())?;
+                LoopItems::Values(values.clone())
+            }
+            other => LoopItems::Operands(self.items(other)?),
+        })
     }
 
     /// Runs a loop; `depth` counts the same loop around it.
     pub fn for_items(
         &mut self,
         code: &'p For,
-        over: Operand<'p>,
+        mut items: LoopItems<'p>,
         at: At,
         depth: usize,
         follows: bool,
     ) -> EvaluationResult {
-        let mut items = self.items(&over)?;
         let home = code.recursive.then_some((code, at));
         if let Some(test) = &code.test {
             let mut kept = Vec::new();
-            for item in items {
+            for item in (0..items.len()).filter_map(|index| items.get(index)) {
                 self.machine.tick()?;
-                let given = item.clone();
+                // The list that all of them are in holds none of them parsed.
+                let fresh = watched(&item).map(|object| object.fresh());
+                let given = fresh.map_or_else(|| item.clone(), |fresh| with_object(item.clone(), fresh));
                 let fits = self.within(ScopeStack::enter, |me| {
                     me.assign(&code.target, given)?;
                     Ok(me.evaluate(test)?.is_true())
@@ -364,14 +392,14 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
                     kept.push(item);
                 }
             }
-            items = kept;
+            items = LoopItems::Operands(kept);
         }
-        if items.is_empty() {
+        if items.len() == 0 {
             self.within(ScopeStack::enter, |me| me.body(&code.otherwise, false))?;
             return Ok(());
         }
         let is_outermost =
-            || self.machine.session.owner().is_none() && items.iter().any(|i| watched(i).is_some());
+            || self.machine.session.owner().is_none() && items.objects().any(|object| object.is_some());
         let moves_line_ends =
             follows && !self.line_ends.awaited && is_outermost() && lines::lead(self.program, &code.body);
         let last = RefCell::new(None);
@@ -381,13 +409,13 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
         }
         let body = evaluation::BlockId::of(&code.body, at);
         let objects = match code.target.is_local() {
-            true => self.machine.objects_of(body, state.items.iter().map(watched)),
+            true => self.machine.objects_of(body, state.items.objects()),
             false => None,
         };
         let objects = objects.as_deref().unwrap_or_default();
         self.within(ScopeStack::enter, |me| {
             let mut index = 0;
-            while let Some(item) = state.items.get(index).cloned() {
+            while let Some(item) = state.items.get(index) {
                 state.index.set(index);
                 me.frames.forget();
                 me.frames.set("loop", Operand::Loop(state.clone()));
@@ -463,7 +491,8 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
         let mut flow = Flow::On;
         let length = self.frames.len();
         self.frames.enter_object(border.clone());
-        if awaits {
+        // A block in another one's begins where that one does.
+        if awaits && border.is_some() {
             self.frames.refuse(Uncacheable::InsideLine);
         }
         let result = object_block(self, &fresh, site.zip(border.as_deref()), |me| {
@@ -601,89 +630,31 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
         result?;
         Ok(())
     }
-
-    /// The text of a macro for those arguments.
-    pub fn run_macro(
-        &mut self,
-        closure: &Closure<'p>,
-        positional: Vec<Operand<'p>>,
-        mut named: Vec<(Arc<str>, Operand<'p>)>,
-        caller: Option<Closure<'p>>,
-    ) -> EvaluationResult<Operand<'p>> {
-        let code: &'p Macro = closure.code;
-        let too_many = positional.len().saturating_sub(code.parameters.len());
-        if too_many > 0 && !code.takes.more {
-            let (name, most) = (&code.name, code.parameters.len());
-            return Err(format!(
-                "the macro {name:?} takes {most} argument(s), here are {}",
-                positional.len()
-            )
-            .into());
-        }
-        self.machine.enter_snippet(&code.name)?;
-        let length = self.frames.len();
-        self.frames.enter_macro(&closure.home)?;
-        let mut positional = positional.into_iter();
-        let mut missing = Vec::new();
-        for parameter in &code.parameters {
-            let by_name =
-                named.iter().position(|(name, _)| *name == parameter.name).map(|i| named.remove(i).1);
-            let by_place = positional.next();
-            if by_place.is_some() && by_name.is_some() {
-                return Err(format!("the macro {:?} is given {:?} twice", code.name, parameter.name).into());
-            }
-            match by_place.or(by_name) {
-                Some(value) => self.frames.set(&parameter.name, value),
-                None => missing.push(parameter),
-            }
-        }
-        for parameter in missing {
-            let value = match &parameter.default {
-                Some(default) => self.evaluate(default)?,
-                None => Operand::UNDEFINED,
-            };
-            self.frames.set(&parameter.name, value);
-        }
-        if let Some((name, _)) = named.first()
-            && !code.takes.named
-        {
-            return Err(format!("the macro {:?} takes no argument {name:?}", code.name).into());
-        }
-        if code.takes.more {
-            self.frames.set("varargs", Operand::Tuple(positional.collect()));
-        }
-        if code.takes.named {
-            let born = self.frames.now();
-            let entries =
-                named.into_iter().map(|(name, value)| (super::keys::DictKey::Text(name), value)).collect();
-            self.frames.set("kwargs", Operand::dict(born, entries));
-        }
-        match caller {
-            Some(caller) if code.takes.caller => self.frames.set("caller", Operand::Macro(caller)),
-            Some(_) => return Err(format!("the macro {:?} does not call caller()", code.name).into()),
-            None => {}
-        }
-        let text = self.capture(|me| me.body(&code.body, false));
-        self.frames.leave_to(length);
-        let text = text?;
-        self.machine.leave_snippet();
-        Ok(Operand::Markup(text.into()))
-    }
 }
 
 fn entering<'p>(with_context: bool) -> fn(&mut ScopeStack<'p>) {
     if with_context { ScopeStack::enter_template } else { ScopeStack::enter_alone }
 }
 
-/// The watched object that a step of a loop is for: the item, or the last of a pair.
-fn watched<'o>(item: &'o Operand<'_>) -> Option<&'o Arc<Watched>> {
-    match item {
-        Operand::Value(Value::Object(object)) => Some(object),
-        Operand::Tuple(items) => match &**items {
-            [_, Operand::Value(Value::Object(object))] => Some(object),
-            _ => None,
-        },
-        _ => None,
+/// The resource, if it is one, whose objects an expression asks for with their keys. It is asked only where that changes nothing.
+fn has_items(over: &JinjaExpression) -> Option<&JinjaExpression> {
+    let ExpressionKind::Call(callee, arguments) = &over.kind else { return None };
+    let ExpressionKind::Field(of, method) = &callee.kind else { return None };
+    (arguments.is_empty() && &**method == "items" && is_plain(of)).then_some(of)
+}
+
+/// Whether an expression only looks something up.
+fn is_plain(of: &JinjaExpression) -> bool {
+    match &of.kind {
+        ExpressionKind::Text(_) | ExpressionKind::Literal(_) | ExpressionKind::Name(_) => true,
+        ExpressionKind::Dict(pairs) => pairs.is_empty(),
+        ExpressionKind::Field(of, _) => is_plain(of),
+        ExpressionKind::Call(callee, arguments) => {
+            let is_get = matches!(&callee.kind, ExpressionKind::Field(of, method) if &**method == "get" && is_plain(of));
+            is_get
+                && arguments.iter().all(|given| matches!(given, CallArgument::One(given) if is_plain(given)))
+        }
+        _ => false,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::{
     engine::{Role, Template},
-    functions::Function,
+    functions::{Argument, Count, Function},
     handlebars::{
         self,
         node::{Block, Expression, NodeKind, TemplateNode},
@@ -34,6 +34,24 @@ const OWN: [(&str, &str, &str); 7] = [
 
 /// What an item of a loop is called that has no name.
 const ITEM: &str = "item";
+
+/// How `function` is called: `sort_by(list, path[, order])`. What is no function in this language has its name alone.
+pub(crate) fn usage(function: &Function) -> String {
+    if OWN.iter().any(|(name, ..)| *name == function.name) {
+        return function.name.to_owned();
+    }
+    let mut arguments = String::new();
+    for Argument { name, count, .. } in function.arguments {
+        let comma = if arguments.is_empty() { "" } else { ", " };
+        arguments += &match count {
+            Count::Once => format!("{comma}{name}"),
+            Count::Maybe => format!("[{comma}{name}]"),
+            Count::Many => format!("[{comma}{name}…]"),
+            Count::Named => format!("[{comma}{name}=…]"),
+        };
+    }
+    format!("{}({arguments})", function.name)
+}
 
 /// A template that calls `function`, and what it prints.
 pub(crate) fn example(function: &Function) -> (String, String) {

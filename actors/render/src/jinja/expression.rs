@@ -174,7 +174,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         if let ExpressionKind::Name(name) = &of.kind
             && let Some(found) = self.frames.lookup(name, Some(field))?
         {
-            return match found.is_undefined() {
+            return match found.is_undefined() && !self.frames.has_fields(name) {
                 // Whether the name is undefined itself decides between undefined and an error.
                 true => self.field_of(of, field),
                 false => Ok(found),

@@ -13,7 +13,7 @@ use crate::{
     functions,
     value::Value,
 };
-use std::{num::IntErrorKind, sync::Arc};
+use std::{borrow::Cow, num::IntErrorKind, sync::Arc};
 
 /// Filters of this language's own.
 pub(super) const FILTERS: [&str; 56] = [
@@ -350,6 +350,18 @@ pub(super) fn fraction<'p>(number: f64) -> Result<Operand<'p>, String> {
     Ok(Operand::Value(Value::Number(number)))
 }
 
+/// Digits without the `_` between them, where each stands between two.
+fn ungrouped(digits: &str) -> Cow<'_, str> {
+    let is_digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+    let mut groups = digits.split('_').peekable();
+    let mut is_grouped = digits.contains('_');
+    while let Some(group) = groups.next() {
+        let Some(next) = groups.peek() else { break };
+        is_grouped &= is_digit(group.chars().next_back()) && is_digit(next.chars().next());
+    }
+    if is_grouped { digits.replace('_', "").into() } else { digits.into() }
+}
+
 fn whole<'p>(subject: &Operand<'p>, given: &FilterArguments<'p>) -> Result<Operand<'p>, String> {
     let otherwise = || given.get(0, "default").cloned().unwrap_or(Operand::count(0));
     let base =
@@ -359,7 +371,7 @@ fn whole<'p>(subject: &Operand<'p>, given: &FilterArguments<'p>) -> Result<Opera
     }
     let spelled = text::printed(subject).filter(|_| subject.is_text());
     if let Some(text) = &spelled {
-        let text = text.trim();
+        let text = &*ungrouped(text.trim());
         let digits = text.trim_start_matches(['-', '+']);
         // 0x, 0b and 0o may stand before a number of that base.
         let letter = digits.strip_prefix('0').and_then(|rest| rest.chars().next());
@@ -378,7 +390,7 @@ fn whole<'p>(subject: &Operand<'p>, given: &FilterArguments<'p>) -> Result<Opera
             Err(_) => {}
         }
     }
-    let number = subject.number().or_else(|| spelled.and_then(|text| text.trim().parse().ok()));
+    let number = subject.number().or_else(|| spelled.and_then(|text| ungrouped(text.trim()).parse().ok()));
     Ok(match number.filter(|number| number.abs() < 9.2e18) {
         #[expect(clippy::cast_possible_truncation, reason = "checked to fit")]
         Some(number) => Operand::Value(Value::integer(number as i64)),
@@ -387,8 +399,11 @@ fn whole<'p>(subject: &Operand<'p>, given: &FilterArguments<'p>) -> Result<Opera
 }
 
 fn number<'p>(subject: &Operand<'p>, given: &FilterArguments<'p>) -> Result<Operand<'p>, String> {
-    let spelled =
-        || text::printed(subject).filter(|_| subject.is_text()).and_then(|text| text.trim().parse().ok());
+    let spelled = || {
+        text::printed(subject)
+            .filter(|_| subject.is_text())
+            .and_then(|text| ungrouped(text.trim()).parse().ok())
+    };
     match subject.number().or_else(spelled).filter(|number: &f64| number.is_finite()) {
         Some(number) => fraction(number),
         None => given.get(0, "default").cloned().map_or_else(|| fraction(0.0), Ok),

@@ -160,7 +160,11 @@ impl<'p> JinjaEvaluator<'_, 'p> {
             by_case: given.is_true(0, "case_sensitive", false),
             reverse: given.is_true(2, "reverse", false),
         };
-        let place = if given.text(1, "by").as_deref() == Some("value") { 1 } else { 0 };
+        let place = match given.text(1, "by").as_deref() {
+            None | Some("key") => 0,
+            Some("value") => 1,
+            Some(other) => return Err(format!("dictsort: {other:?} is neither key nor value").into()),
+        };
         let pairs = self
             .pairs(subject)?
             .into_iter()
@@ -231,7 +235,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
             let mut items = items.into_iter();
             for number in 0..count.min(crate::functions::LONGEST_LIST) {
                 let mut part: Vec<_> = items.by_ref().take(each + usize::from(number < more)).collect();
-                if number >= more && more > 0 {
+                if number >= more {
                     part.extend(filling.clone());
                 }
                 parts.push(part);

@@ -216,7 +216,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         match (name, key) {
             ("update", _) => {
                 let mut pairs = match key {
-                    Some(other) => self.pairs(other)?,
+                    Some(other) => self.given_pairs(other)?,
                     None => Vec::new(),
                 };
                 pairs.extend(named.into_iter().map(|(name, value)| (DictKey::Text(name), value)));
@@ -244,6 +244,13 @@ impl<'p> JinjaEvaluator<'_, 'p> {
                 removed
                     .or_else(|| arguments.get(1).cloned())
                     .ok_or_else(|| "pop: there is no such key".to_owned().into())
+            }
+            ("popitem", None) => {
+                self.frames.changes(dict.born);
+                let last = dict.entries.borrow().iter().last().map(|(key, _)| key.clone());
+                let last = last.ok_or_else(|| "popitem: the dict is empty".to_owned())?;
+                let value = dict.entries.borrow_mut().remove(&last).unwrap_or(Operand::UNDEFINED);
+                Ok(Operand::Tuple([last.operand(), value].into()))
             }
             ("clear", None) => {
                 self.frames.changes(dict.born);

@@ -3,6 +3,7 @@
 //! The crate's own machine cannot keep a block, isolate an object or append to a list, so only its grammar is used.
 //! What a template's literals say is structure, as its text is; every other value that is printed stands between marks.
 
+mod cacheability;
 mod call;
 mod checks;
 mod evaluate;
@@ -18,6 +19,7 @@ mod methods;
 mod node;
 mod operand;
 mod operators;
+mod possible;
 mod scope;
 #[cfg(test)]
 mod tests;
@@ -25,7 +27,8 @@ mod text;
 mod texts;
 mod wrapping;
 
-pub(crate) use examples::example;
+pub(crate) use cacheability::{walk_file, walk_part};
+pub(crate) use examples::{example, usage};
 pub(crate) use node::Tree;
 
 use crate::{

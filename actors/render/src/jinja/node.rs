@@ -11,6 +11,14 @@ pub(crate) struct Tree {
     pub blocks: BTreeMap<Arc<str>, NamedBlock>,
 }
 
+impl Tree {
+    /// What stands before the tag that extends another template, and the rest, where there is one.
+    pub fn extending(&self) -> Option<(&[JinjaNode], &[JinjaNode])> {
+        let at = self.body.iter().position(|node| matches!(node.kind, Kind::Extends(_)))?;
+        self.body.split_at_checked(at)
+    }
+}
+
 /// Nodes in order.
 pub(crate) type Body = Vec<JinjaNode>;
 

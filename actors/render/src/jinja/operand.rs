@@ -298,6 +298,8 @@ impl<'p> Operand<'p> {
             },
             Self::Loop(state) => state.field(name),
             Self::Resources => Some(Self::Store(name.into())),
+            // What begins so is the module's own.
+            Self::Module(_) if name.starts_with('_') => None,
             Self::Module(module) => module.get(name).map(|found| found.at_home(module)),
             _ => None,
         })

@@ -226,6 +226,11 @@ impl<'p> ScopeStack<'p> {
         })
     }
 
+    /// Whether the name stands for what has fields, so that one may be missing. Whoever looked one up has noted that.
+    pub fn has_fields(&self, name: &str) -> bool {
+        matches!(self.find(self.last(), name).0, Some(Operand::Loop(_) | Operand::Dict(_)))
+    }
+
     /// What stands for the name in scope `from` or around it, and the border that lies before it.
     fn find(&self, from: usize, name: &str) -> (Option<Operand<'p>>, Option<(&Edge, usize)>) {
         let (mut next, mut crossed, mut hidden) = (Some(from), None, false);

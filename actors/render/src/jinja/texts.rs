@@ -45,8 +45,10 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         subject: &Operand<'p>,
         given: FilterArguments<'p>,
     ) -> EvaluationResult<Operand<'p>> {
-        if name == "indent" {
-            return self.indented(subject, &given);
+        match name {
+            "indent" => return self.indented(subject, &given),
+            "urlencode" if !subject.is_text() && subject.number().is_none() => return self.query(subject),
+            _ => {}
         }
         let Some(of) = text::printed(subject) else {
             return Err(format!("{name}: {} is no text", subject.describe()).into());
@@ -55,7 +57,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         let result = match name {
             "title" => titled(&of, true),
             "trim" | "strip" => trimmed(&of, &given, [true, true]).to_owned(),
-            "truncate" => truncated(&of, &given),
+            "truncate" => truncated(&of, &given)?,
             "replace" => {
                 let (old, new) =
                     (given.text(0, "old").unwrap_or_default(), given.text(1, "new").unwrap_or_default());
@@ -70,7 +72,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
                 let words = of.split(|c: char| !c.is_alphanumeric() && c != '_');
                 return Ok(Operand::count(words.filter(|word| !word.is_empty()).count()));
             }
-            "urlencode" => urlencoded(&of),
+            "urlencode" => urlencoded(&of, "/"),
             "wordwrap" => wrapping::wrapped(
                 &of,
                 WrapRules {
@@ -112,7 +114,8 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         let pieces = match name {
             "startswith" => return Ok(bool(fits(&|with| looked_at().0.starts_with(with)))),
             "endswith" => return Ok(bool(fits(&|with| looked_at().0.ends_with(with)))),
-            "isdigit" | "isdecimal" | "isnumeric" => return Ok(all(char::is_numeric)),
+            "isdigit" | "isdecimal" => return Ok(all(|c| c.is_ascii_digit())),
+            "isnumeric" => return Ok(all(char::is_numeric)),
             "isalpha" => return Ok(all(char::is_alphabetic)),
             "isalnum" => return Ok(all(char::is_alphanumeric)),
             "isspace" => return Ok(all(char::is_whitespace)),
@@ -141,12 +144,20 @@ impl<'p> JinjaEvaluator<'_, 'p> {
             }
             "join" => {
                 let items = given.positional.first().cloned().unwrap_or(Operand::UNDEFINED);
+                if let Some(other) = self.items(&items)?.iter().find(|item| !item.is_text()) {
+                    return Err(format!("join: {} is no text", other.describe()).into());
+                }
                 let given = FilterArguments { positional: vec![subject.clone()], named: Vec::new() };
                 return self.apply("join", items, given);
             }
             "format" => return self.braces(subject, &given),
+            "split" | "rsplit" | "partition" | "rpartition"
+                if given.get(0, "sep").is_some_and(|by| by.is_text() && !by.is_true()) =>
+            {
+                return Err(format!("{name}: the separator is empty").into());
+            }
             "split" | "rsplit" => split(&of, name == "rsplit", &given),
-            "splitlines" => of.lines().map(str::to_owned).collect(),
+            "splitlines" => lines(&of, given.is_true(0, "keepends", false)),
             "partition" | "rpartition" => {
                 let by = argument(0).unwrap_or_default();
                 let cut = if name == "partition" { of.split_once(&*by) } else { of.rsplit_once(&*by) };
@@ -171,7 +182,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
             "lower" | "casefold" => of.to_lowercase(),
             "capitalize" => {
                 let mut characters = of.chars();
-                let first = characters.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
+                let first = characters.next().map(title_case).unwrap_or_default();
                 first + &characters.as_str().to_lowercase()
             }
             "title" => titled(&of, false),
@@ -197,6 +208,22 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         };
         self.machine.made(result.len())?;
         Ok(text_from(&result, &from))
+    }
+
+    /// Keys and values as the query of a URL.
+    fn query(&mut self, of: &Operand<'p>) -> EvaluationResult<Operand<'p>> {
+        let mut parts = Vec::new();
+        for (key, value) in self.given_pairs(of)? {
+            let part = |of: &Operand<'p>| match text::printed(of) {
+                Some(text) => Ok(urlencoded(&text, " ").replace(' ', "+")),
+                None => Err(format!("urlencode: {} is no text", of.describe())),
+            };
+            parts.push(format!("{}={}", part(&key.operand())?, part(&value)?));
+        }
+        let query = parts.join("&");
+        self.check_text(query.len())?;
+        self.machine.made(query.len())?;
+        Ok(text_from(&query, &[of]))
     }
 
     /// Each line but the first begins with white space; marked text keeps its marks.
@@ -342,7 +369,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         result: &mut String,
     ) -> EvaluationResult {
         let shown = match kind {
-            's' | 'r' if flags.is_empty() => text::marked(argument)?.to_string(),
+            's' if flags.is_empty() => text::marked(argument)?.to_string(),
             's' | 'd' | 'i' | 'u' | 'f' | 'x' | 'X' | 'o' => {
                 let shown = formatted(argument, flags, kind)?;
                 self.check_text(shown.len())?;
@@ -491,8 +518,10 @@ fn titled(of: &str, filter: bool) -> String {
     let mut result = String::with_capacity(of.len());
     let mut begins = true;
     for c in of.chars() {
-        if begins {
+        if begins && filter {
             result.extend(c.to_uppercase());
+        } else if begins {
+            result.push_str(&title_case(c));
         } else {
             result.extend(c.to_lowercase());
         }
@@ -504,28 +533,58 @@ fn titled(of: &str, filter: bool) -> String {
     result
 }
 
-fn truncated(of: &str, given: &FilterArguments<'_>) -> String {
+/// A character as a word begins with it: of several that it becomes, one is large.
+fn title_case(c: char) -> String {
+    let mut large = c.to_uppercase();
+    large.next().into_iter().chain(large.flat_map(char::to_lowercase)).collect()
+}
+
+/// The lines of a text, as Python tells them apart.
+fn lines(of: &str, keeps_ends: bool) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut rest = of;
+    while !rest.is_empty() {
+        let is_end = |c: char| {
+            matches!(c, '\n' | '\r' | '\x0b' | '\x0c' | '\x1c'..='\x1e' | '\u{85}' | '\u{2028}' | '\u{2029}')
+        };
+        let (line, behind) =
+            rest.split_at_checked(rest.find(is_end).unwrap_or(rest.len())).unwrap_or((rest, ""));
+        let length =
+            if behind.starts_with("\r\n") { 2 } else { behind.chars().next().map_or(0, char::len_utf8) };
+        let (end, after) = behind.split_at_checked(length).unwrap_or((behind, ""));
+        lines.push(if keeps_ends { format!("{line}{end}") } else { line.to_owned() });
+        rest = after;
+    }
+    lines
+}
+
+fn truncated(of: &str, given: &FilterArguments<'_>) -> Result<String, String> {
     let length = usize::try_from(given.whole(0, "length", 255)).unwrap_or(0);
     let end = given.text(2, "end").unwrap_or_else(|| "...".into());
     let leeway = usize::try_from(given.whole(3, "leeway", 5)).unwrap_or(0);
-    if of.chars().count() <= length + leeway {
-        return of.to_owned();
+    let room = length.checked_sub(end.chars().count()).ok_or_else(|| {
+        format!("truncate: a text of {length} characters has no room for {end:?} at its end")
+    })?;
+    if of.chars().count() <= length.saturating_add(leeway) {
+        return Ok(of.to_owned());
     }
-    let kept: String = of.chars().take(length.saturating_sub(end.chars().count())).collect();
+    let kept: String = of.chars().take(room).collect();
     if given.is_true(1, "killwords", false) {
-        return kept + &end;
+        return Ok(kept + &end);
     }
     let whole = kept.rsplit_once(' ').map_or(&*kept, |(before, _)| before);
-    format!("{whole}{end}")
+    Ok(format!("{whole}{end}"))
 }
 
-fn urlencoded(of: &str) -> String {
+/// A text as a part of a URL, in which the characters of `kept` may stand.
+fn urlencoded(of: &str, kept: &str) -> String {
     let mut result = String::new();
     for byte in of.bytes() {
         match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'.' | b'-' | b'~' | b'/' => {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'.' | b'-' | b'~' => {
                 result.push(char::from(byte))
             }
+            other if kept.as_bytes().contains(&other) => result.push(char::from(other)),
             other => result.push_str(&format!("%{other:02X}")),
         }
     }
@@ -537,7 +596,6 @@ fn split(of: &str, from_end: bool, given: &FilterArguments<'_>) -> Vec<String> {
     let most = given.get(1, "maxsplit").and_then(Operand::whole).and_then(|most| usize::try_from(most).ok());
     let own = |piece: &str| piece.to_owned();
     match (by, most) {
-        (Some(by), _) if by.is_empty() => vec![own(of)],
         (Some(by), None) => of.split(&*by).map(own).collect(),
         (Some(by), Some(most)) if from_end => {
             let mut pieces: Vec<_> = of.rsplitn(most.saturating_add(1), &*by).map(own).collect();

@@ -12,11 +12,14 @@ CONTEXT = {
     "a": 1, "b": 7, "f": 2.5, "s": "hello", "t": "Wor ld", "n": None, "y": True, "e": [], "l": [3, 1, 2],
     "d": {"k": "v", "q": [1, 2], "z": 5}, "strs": ["b", "a", "c"],
     "rows": [{"n": "x", "p": 1}, {"n": "y"}, {"n": "z", "p": 3}],
+    "people": [{"n": "Bo", "age": 30, "home": {"city": "x"}}, {"n": "al", "age": 30, "home": {"city": "Y"}}, {"n": "Cy", "age": 20, "home": {"city": "x"}}],
 }
 SNIPPETS = {
     "part": "I{{ a }}{% set v = 99 %}\n",
     "macros": "{% set sign = '!' %}{% macro hi(x, y='w') %}hi {{ x }}{{ y }}{{ sign }}{% endmacro %}",
-    "base": "<{% block one %}1{{ a }}{% endblock %}|{% block two %}2{% endblock %}>",
+    "within": "[{{ v|default('none') }}{{ i|default('-') }}]",
+    "middle": "{% extends 'base' %}{% block one %}m({{ super() }}){% endblock %}{% block three %}mid{{ super() }}{% endblock %}",
+    "base": "<{% block one %}1{{ a }}{% endblock %}|{% block two %}2{% endblock %}{% block three %}3{% endblock %}>",
 }
 
 one = random.choice
@@ -51,6 +54,10 @@ def word(depth):
         f"({x})[{one(['0', '1', '-1'])}:]", f"({x})[::{one(['1', '2', '-1'])}]", f"({x} * {one('023')})", f"'%s-%s'|format({x}, {y})", f"'%d|%5s|%-4s.' % ({one('ab')}, {x}, {y})",
         f"'{{}}:{{}}'.format({x}, {number(0)})", f"({x}).{one(['upper', 'lower', 'strip', 'lstrip', 'title', 'capitalize', 'swapcase'])}()", f"({x}).split({one(['', repr(' '), repr('l')])})|join('_')",
         f"({x}).replace('l', {y})", f"({x}).partition('l')|join('^')", f"({x}).{one(['ljust', 'rjust', 'zfill', 'center'])}({one('359')})", f"strs|join({word(0)})", f"strs|sort|join", f"l|map('string')|join('+')",
+        f"({x})[{one(['', '1', '-2'])}:{one(['', '0', '-9'])}:-1]", f"({x}).splitlines({one(['', 'true'])})|join('/')", f"'{{0}}{{1}}{{0}}'.format({x}, {y})", f"({x}).{one(['removeprefix', 'removesuffix', 'lstrip', 'rstrip', 'strip'])}({word(0)})",
+        f"'%5.2f|%+d|%#x|%03d' % (f, {one('ab')}, b, a)", f"'%s %s' % ({x}, ({test(0)}) == true)", f"({x} ~ '\\n' ~ {y} ~ '\\n\\nz')|indent({one(['2', '1, true', '3, blank=true', 'width=1, first=true', repr('> ')])})", f"({x}).rpartition('l')|join('^')", f"({x}).rsplit({one(['none, 1', repr('l') + ', 1'])})|join('_')",
+        f"people|sort(attribute='{one(['age,n', 'n', 'home.city,n'])}'{one(['', ', reverse=true', ', case_sensitive=true'])})|map(attribute='n')|join(',')", f"people|groupby('{one(['home.city', 'age', 'n'])}'{one(['', ', case_sensitive=true'])})|map(attribute='{one(['grouper', 'list.0.n'])}')|join(',')", f"rows|groupby('p', default={one('02')})|map('first')|join", f"people|unique(attribute='{one(['age', 'home.city'])}')|map(attribute='n')|join",
+        f"(people|{one(['max', 'min'])}(attribute='{one(['age', 'n'])}')).n", f"{{'b': 1, 'A': 3, 'c': 2}}|dictsort({one(['', 'true', 'by=' + repr('value'), 'false, ' + repr('value'), 'reverse=true'])})|map('first')|join", f"range({one('067')})|slice({one('23')}{one(['', ', ' + repr('-')])})|map('join')|join('|')", f"{{'k v': {x}, 'z': {number(0)}}}|urlencode", f"{{'q': [{x}, {number(0)}]}}|tojson",
         f"rows|map(attribute='n')|join(',')", f"rows|map(attribute='p', default='-')|join(',')", f"rows|{one(['selectattr', 'rejectattr'])}('p', 'defined')|map(attribute='n')|join",
         f"rows|selectattr('n', 'in', ['x', 'z'])|map(attribute='n')|join", f"l|{one(['select', 'reject'])}('{one(['odd', 'even'])}')|join(',')", f"l|select('gt', {one('012')})|join",
         f"l|sort(reverse={one(['true', 'false'])})|join", f"rows|sort(attribute='n', reverse=true)|map(attribute='n')|join", f"l|unique|join", f"strs|batch(2, {word(0)})|map('join')|join('|')",
@@ -110,6 +117,15 @@ def statement(depth):
         lambda: tag("with w = " + number(1) + ", x = a") + "{{ w }}{{ x }}" + inner() + tag("endwith"),
         lambda: tag("macro m(p, q='dq')") + "<{{ p }}|{{ q }}>" + white() + tag("endmacro") + "{{ m(" + number(0) + ") }}{{ m(1, q=" + word(0) + ")|upper }}",
         lambda: "{% macro c(x) %}({{ caller(x) }}){% endmacro %}{% call(z) c(" + word(0) + ") %}{{ z }}" + inner() + "{% endcall %}",
+        lambda: tag("macro v(p, q=p ~ 'd')") + "{{ p }}{{ q }}{{ varargs|join('.') }}{% for k, w in kwargs|dictsort %}{{ k }}{{ w }}{% endfor %}" + tag("endmacro") + "{{ v(" + one(["1", "1, 2, 3", "1, r=4", "*l", "1, **{'q': 2, 's': 3}", "q=1, p=2"]) + ") }}",
+        lambda: "{% macro c(n) %}{% for i in range(n) %}{{ caller(i, i * 2) if caller is defined }}{% endfor %}{% endmacro %}" + tag("call(p, q='dq') c(" + one("012") + ")") + "{{ p }}{{ q }}" + inner() + tag("endcall"),
+        lambda: "{% for i in [1, 1, 2, 1] %}{{ loop.changed(i) }}{{ loop.cycle('a', 'b', 'c') }}{{ loop.previtem|default('-') }}{{ loop.nextitem|default('-') }}" + inner() + "{% endfor %}",
+        lambda: "{% for n in [{'v': 1, 'c': [{'v': 2, 'c': []}]}, {'v': 3, 'c': []}] recursive %}{{ n.v }}{{ loop.depth0 }}{{ loop.index }}" + tag("if n.c") + "({{ loop(n.c) }})" + tag("endif") + "{% endfor %}",
+        lambda: tag("set v | " + one(["upper", "trim", "replace('a', 'b') | title", "indent(2)"])) + inner() + tag("endset") + "[{{ v }}]",
+        lambda: "{% set ns = namespace(l=[]) %}{% for i in l %}{% do ns.l.append(i * 2) %}{% endfor %}{{ ns.l|join }}{{ ns.q is defined }}",
+        lambda: tag("set v = " + word(0)) + "{% for i in strs %}{% set v = i %}{% include 'within' %}{% endfor %}" + tag("include 'within'" + one(["", " ignore missing with context"])) + "{{ v }}",
+        lambda: tag("set (p, (q, r)) = (1, (" + word(0) + ", 3))") + "{{ p }}{{ q }}{{ r }}",
+        lambda: "{% import 'macros' as mm with context %}{{ mm.hi(" + word(0) + ") }}{% set h = mm.hi %}{{ h(1) }}{% from 'macros' import hi, sign as g with context %}{{ hi(g) }}",
         lambda: tag("include " + one(["'part'", "['nowhere', 'part']", "'nowhere' ignore missing"])) + white(),
         lambda: tag("filter " + one(["upper", "title", "trim", "replace('l', 'r')", "indent(2)"])) + inner() + tag("endfilter"),
         lambda: "{#" + one(["", "-"]) + " note {{ }} " + one(["", "-"]) + "#}",
@@ -126,8 +142,8 @@ def block(depth):
 
 def template():
     if chance(5):
-        inner = one(["{{ super() }}", "", "{{ self.two() }}"])
-        return "{% extends 'base' %}" + white() + "{% block one %}" + inner + statement(0) + "{% endblock %}"
+        inner = one(["{{ super() }}", "", "{{ self.two() }}", "{{ super() }}{{ super()|upper }}"])
+        return one(["", " ", "x"]) + "{% extends '" + one(["base", "middle"]) + "' %}" + white() + "{% block one %}" + inner + statement(0) + "{% endblock %}"
     text = ""
     while len(text) < 80:
         text += block(3)

@@ -1,0 +1,175 @@
+//! Which objects' blocks may have to be printed in every render, told from the templates alone: what the walks over
+//! templates of every language share.
+//!
+//! The evaluators watch what a block really does; this says beforehand what it may do. It errs on the side of telling too
+//! much: what is not reported here is not found at render time, except for resources on demand and for lists of many items
+//! that a template makes itself.
+
+use super::At;
+use crate::{
+    engine::{ImpureBlock, Uncacheable},
+    functions::{Function, Group},
+    handlebars, jinja,
+    program::{CompiledTemplate, Program},
+};
+use haptic_model::FileKind;
+use std::collections::BTreeSet;
+
+/// Snippets nested deeper than this are taken for recursive.
+pub(crate) const DEEPEST: usize = 12;
+
+/// So many nodes are looked at: snippets that include any of many others could take forever. What is found until then
+/// is told.
+const MOST_STEPS: usize = 200_000;
+
+/// Watched objects that a value may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Holds {
+    Nothing,
+    /// It may be one.
+    Object,
+    /// A key, and an object behind it.
+    Pair,
+    /// A list of them.
+    List,
+    /// A key, and a list of them behind it.
+    Group,
+    /// A list of pairs.
+    Pairs,
+    /// A list of groups.
+    Groups,
+    /// They may be anywhere in it.
+    Deep,
+}
+
+/// Where a line stands when a node is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LinePosition {
+    Between,
+    /// Inside one, or nobody knows.
+    Inside,
+}
+
+/// Where a part of another language is printed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PartPlace {
+    /// The outermost object's block that it stands in.
+    pub block: Option<At>,
+    pub line: LinePosition,
+    /// How many snippets it stands in.
+    pub depth: usize,
+}
+
+/// What was found so far.
+pub(crate) struct CacheabilityWalk<'p> {
+    pub program: &'p Program,
+    found: BTreeSet<ImpureBlock>,
+    steps: usize,
+    /// Texts that are being captured: no block in them is kept.
+    pub captures: usize,
+}
+
+/// The blocks of all files of `program`.
+pub(crate) fn impure_blocks(program: &Program) -> Vec<ImpureBlock> {
+    let mut walk = CacheabilityWalk { program, found: BTreeSet::new(), steps: 0, captures: 0 };
+    let place = PartPlace { block: None, line: LinePosition::Between, depth: 0 };
+    for (file, number, part) in program.file_parts() {
+        match part {
+            CompiledTemplate::Handlebars(block) => {
+                handlebars::walk_part(&mut walk, block, Vec::new(), place);
+            }
+            CompiledTemplate::Jinja2(_) => {
+                jinja::walk_file(&mut walk, number, file.kind != FileKind::General);
+            }
+        }
+    }
+    walk.found.into_iter().collect()
+}
+
+impl CacheabilityWalk<'_> {
+    /// That so many more nodes are looked at; whether that is not too much.
+    pub fn goes_on(&mut self, nodes: usize) -> bool {
+        self.steps += nodes + 1;
+        self.steps <= MOST_STEPS
+    }
+
+    /// The outermost object's block there may have to be printed each time.
+    pub fn report(&mut self, block: At, why: Uncacheable) {
+        let template = self.program.name(block.template);
+        self.found.insert(ImpureBlock { template, line: block.line, column: block.column, why });
+    }
+}
+
+impl Holds {
+    /// What it may be that is the one or the other.
+    pub fn or(self, other: Self) -> Self {
+        match (self, other) {
+            (one, Self::Nothing) => one,
+            (Self::Nothing, other) => other,
+            (one, other) if one == other => one,
+            _ => Self::Deep,
+        }
+    }
+
+    /// What a list or dict is that has it in it, whatever else.
+    pub fn or_deep(self) -> Self {
+        if self == Self::Nothing { self } else { Self::Deep }
+    }
+
+    /// What an item of it may be.
+    pub fn item(self) -> Self {
+        match self {
+            Self::List => Self::Object,
+            Self::Pairs => Self::Pair,
+            Self::Groups => Self::Group,
+            Self::Deep => Self::Deep,
+            Self::Nothing | Self::Object | Self::Pair | Self::Group => Self::Nothing,
+        }
+    }
+
+    /// What stands behind the key of it.
+    pub fn behind_key(self) -> Self {
+        match self {
+            Self::Pair => Self::Object,
+            Self::Group => Self::List,
+            Self::Deep => Self::Deep,
+            _ => Self::Nothing,
+        }
+    }
+
+    /// Whether it may be what a loop prints an object's block for.
+    pub fn may_be_object(self) -> bool {
+        matches!(self, Self::Object | Self::Pair | Self::Deep)
+    }
+
+    /// What a function of the library gives, of arguments that hold that.
+    pub fn given_by(function: &Function, arguments: Self) -> Self {
+        match function.name {
+            "list" | "fetch" | "routes" | "userlists" | "auth_targets" | "class_settings" => Self::List,
+            "get_single" | "default_certificate" => Self::Object,
+            "len" | "has" | "dict_keys" | "json" | "split" | "range" | "servers" | "host_servers" => {
+                Self::Nothing
+            }
+            "default" | "where" | "reject" | "sort_by" | "unique" | "reverse" | "slice" => arguments,
+            "get" | "lookup" | "first" | "last" | "pluck" | "dict_values" => arguments.item(),
+            _ if matches!(
+                function.group,
+                Group::Comparison | Group::Strings | Group::Arithmetic | Group::Haproxy
+            ) =>
+            {
+                Self::Nothing
+            }
+            _ if arguments == Self::Nothing => Self::Nothing,
+            _ => Self::Deep,
+        }
+    }
+}
+
+/// Where a line stands behind what ends so or so.
+pub(crate) fn join(ends: impl IntoIterator<Item = LinePosition>) -> LinePosition {
+    if ends.into_iter().any(|end| end == LinePosition::Inside) {
+        LinePosition::Inside
+    } else {
+        LinePosition::Between
+    }
+}
