@@ -83,6 +83,7 @@ pub const LIBRARIES: [Library; 7] = [
             include_str!("../../../charts/haptic/libraries/tests/gateway.yaml")
         ),
         more: &[
+            include_str!("../../../charts/haptic/libraries/gateway/classes.yaml"),
             include_str!("../../../charts/haptic/libraries/gateway/filters.yaml"),
             include_str!("../../../charts/haptic/libraries/gateway/streams.yaml"),
             include_str!("../../../charts/haptic/libraries/lua/auth.yaml"),

@@ -1,8 +1,8 @@
 //! What one object asks for, before it is known who else asks for the same.
 
 use super::{
-    contest::Age, findings::named_objects::NamedObject, matching::Match, names, passthrough::PassedHosts,
-    regex_cost::PatternCost,
+    contest::Age, findings::named_objects::NamedObject, matching::Match, names,
+    options::class_objects::QualifiedName, passthrough::PassedHosts, regex_cost::PatternCost,
 };
 use haptic_model::Finding;
 use serde_json::{Map, Value};
@@ -23,6 +23,10 @@ pub struct Claims {
     pub certificates: BTreeMap<Arc<str>, Arc<[Arc<str>]>>,
     /// The Secret with the CA that must have signed the certificates of clients, in the object's namespace.
     pub client_ca: Option<Arc<str>>,
+    /// Namespace and name of the Secret with the certificate of its hosts with TLS that nobody brings one for, by the word of its class.
+    pub(crate) default_certificate: Option<QualifiedName>,
+    /// The backend that gets the requests for its hosts which no route takes, where its class has one of its own.
+    pub(crate) left_to: Option<String>,
     /// What is wrong with the object itself, or with what it leads to, whoever else asks for the same.
     pub findings: Vec<Finding>,
     /// Services that are asked whether requests may pass, with their namespaces.
@@ -150,6 +154,17 @@ pub enum Port {
     Name(Arc<str>),
 }
 
+impl Port {
+    /// As templates read it.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        match self {
+            Self::Number(number) => Value::from(*number),
+            Self::Name(name) => Value::from(&**name),
+        }
+    }
+}
+
 impl Default for Claims {
     fn default() -> Self {
         Self {
@@ -157,6 +172,8 @@ impl Default for Claims {
             routes: Vec::new(),
             certificates: BTreeMap::new(),
             client_ca: None,
+            default_certificate: None,
+            left_to: None,
             findings: Vec::new(),
             asked: Vec::new(),
             looked_up: Vec::new(),
@@ -170,6 +187,11 @@ impl Default for Claims {
 }
 
 impl Claims {
+    /// Whether it wants TLS for a host.
+    pub(crate) fn has_tls_at(&self, host: &str) -> bool {
+        self.routes.iter().any(|route| route.tls && !route.repeated && *route.wanted.host == *host)
+    }
+
     /// The hosts, of which it has routes itself, and paths behind whose routes somebody is asked; not below a wildcard, where requests
     /// have other hosts.
     pub fn lookups(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<str>)> {

@@ -1,16 +1,17 @@
 //! Which Ingresses are ours: IngressClass, default class, and the annotation of old.
 
 use super::{
+    claims::Backend,
     config_maps::{self, FoundConfigMap},
     families::{FamiliesOfClasses, Family, FamilySettings},
-    options::Settings,
+    options::{Settings, class::Class},
     path::Spelling,
     sentences::shortened,
 };
 use haptic_model::{
     ActiveConfig, Findings, HAProxyTemplateConfigSpec, Object, ObjectRef, Snapshot, Snapshots,
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -155,6 +156,15 @@ impl Classes {
         self.options.families.iter().any(|family| family.family != Family::HaproxyOrg)
     }
 
+    /// The backend that gets the requests for hosts of Ingresses with these settings which no route takes, where it is another one than
+    /// that of all.
+    pub(super) fn left_to(&self, settings: &Settings) -> Option<String> {
+        let of_class = settings.class.service();
+        of_class
+            .filter(|of_class| self.options.class.service().as_ref() != Some(of_class))
+            .map(|one| one.name)
+    }
+
     /// What is said of ConfigMaps of other controllers.
     pub(super) fn findings(&self) -> Findings {
         let mut findings = Findings::default();
@@ -164,31 +174,40 @@ impl Classes {
         findings
     }
 
-    /// What ConfigMaps say, an object for each class that names one, and one for each sentence about settings of families.
+    /// What ConfigMaps say, an object for each class that names one, one for each sentence about settings of families, and one for the
+    /// configuration's own word where that names objects.
     pub(super) fn settings_store(&self) -> Snapshot {
         let mut store = Snapshot::full();
+        let mut add = |name: &str, fields: Value| {
+            let reference = Arc::new(ObjectRef::new("ingressclasses", "", name));
+            let json = fields.to_string().into_bytes().into();
+            store.apply(Object { reference, version: 0, json }, [Arc::from(name)].into());
+        };
+        let mut named = NamedByClasses::default();
+        let of_all = named.fields(&self.options.class);
+        if !of_all.is_empty() {
+            let fields =
+                Map::from_iter([("class".to_owned(), json!(OF_ALL)), ("problems".to_owned(), json!([]))]);
+            add(OF_ALL, Value::Object(fields.into_iter().chain(of_all).collect()));
+        }
         for (class, settings) in &self.of_classes {
             let (watched, namespace, name) = &settings.config_map;
             let problems = &settings.options.class.problems;
-            let json = match &settings.missing {
+            let mut fields = match &settings.missing {
                 Some(missing) => json!({"class": class, "missing": missing, "problems": []}),
                 None => json!({
                     "class": class, "store": watched, "namespace": namespace, "name": name, "problems": problems,
                 }),
             };
-            let reference = Arc::new(ObjectRef::new("ingressclasses", "", class));
-            let json = json.to_string().into_bytes().into();
-            store.apply(Object { reference, version: 0, json }, [class.clone()].into());
+            if let Some(fields) = fields.as_object_mut() {
+                fields.extend(named.fields(&settings.options.class));
+            }
+            add(class, fields);
         }
         for (number, missing) in self.families.warnings.iter().enumerate() {
             // No class has such a name.
             let name = format!("annotation families {number}");
-            let json = json!({"class": name, "missing": missing, "problems": []}).to_string();
-            let reference = Arc::new(ObjectRef::new("ingressclasses", "", &name));
-            store.apply(
-                Object { reference, version: 0, json: json.into_bytes().into() },
-                [Arc::from(name)].into(),
-            );
+            add(&name, json!({"class": name, "missing": missing, "problems": []}));
         }
         store.set_synced();
         store
@@ -202,6 +221,45 @@ impl Classes {
                 Some(class) => self.names.contains(class),
                 None => self.without,
             }
+    }
+}
+
+/// What the configuration says of all classes is under that name, which no class has.
+const OF_ALL: &str = "extraContext.routes";
+
+/// The objects that classes name: of those which several name HAProxy gets one.
+#[derive(Default)]
+struct NamedByClasses {
+    written: BTreeSet<String>,
+}
+
+impl NamedByClasses {
+    /// `leftTo`: the backend for requests that no route takes; `service`, `pages` and `certificate` as far as no class before has them.
+    fn fields(&mut self, class: &Class) -> Map<String, Value> {
+        let mut fields = Map::new();
+        let mut add = |name: &str, value| fields.insert(name.to_owned(), value);
+        if let Some(service) = class.service() {
+            add("leftTo", json!(service.name));
+            let (Backend { service: name, port }, namespace) = (service.backend, service.namespace);
+            let port = port.to_json();
+            let value = json!({"backend": service.name, "namespace": namespace, "name": name, "port": port});
+            if self.written.insert(service.name) {
+                add("service", value);
+            }
+        }
+        if let Some(pages) = class.pages() {
+            let (namespace, name) = pages.config_map;
+            let value = json!({"profile": pages.profile, "namespace": namespace, "name": name, "replace": pages.replace});
+            if self.written.insert(pages.profile) {
+                add("pages", value);
+            }
+        }
+        if let Some((namespace, name)) = class.certificate()
+            && self.written.insert(format!("{namespace}/{name}"))
+        {
+            add("certificate", json!({"namespace": namespace, "name": name}));
+        }
+        fields
     }
 }
 

@@ -59,7 +59,11 @@ pub(super) struct Tls {
 pub(super) struct Certificates {
     pub object: Arc<ObjectRef>,
     pub age: Age,
+    /// That of the Secrets.
+    pub namespace: Arc<str>,
     pub secrets: Arc<[Arc<str>]>,
+    /// Whether it is that of the object's class, for want of another one.
+    pub is_default: bool,
 }
 
 /// A Secret with a CA that clients' certificates are verified with.
@@ -144,7 +148,9 @@ impl Hosts {
         let brought = |name: &str, by: &Claimants| {
             let claimant = by.iter().find(|claimant| entitled.has(&claimant.object.namespace))?;
             let secrets = claims.get(&claimant.object)?.certificates.get(name)?.clone();
-            Some(Certificates { object: claimant.object.clone(), age: claimant.age.clone(), secrets })
+            let (object, age) = (claimant.object.clone(), claimant.age.clone());
+            let namespace = object.namespace.clone();
+            Some(Certificates { object, age, namespace, secrets, is_default: false })
         };
         let tls = Tls { holder: holder.cloned(), client_ca, ..Tls::default() };
         let over = wildcard_over(host).and_then(|wildcard| self.all.get_key_value(&*wildcard));
@@ -163,7 +169,9 @@ impl Hosts {
         let first = own.routes.holder.as_ref().and_then(|holder| holder.object.as_ref());
         let certificates = match above {
             Some(above) if !is_foreign => other_ca.then(|| above.clone()),
-            _ => over.and_then(|(wildcard, over)| brought(wildcard, &over.certificates)),
+            _ => over
+                .and_then(|(wildcard, over)| brought(wildcard, &over.certificates))
+                .or_else(|| default_of_class(host, own, &entitled, claims)),
         };
         let Some((first, certificates)) = first.zip(certificates) else {
             return Tls { is_apart: is_foreign, ..tls };
@@ -255,4 +263,25 @@ impl Hosts {
         let secret = claims.get(*first)?.client_ca.clone()?;
         Some(ClientCa { namespace: first.namespace.clone(), secret })
     }
+}
+
+/// The certificate that the class of who wants TLS for the host has for want of another one.
+fn default_of_class(
+    host: &str,
+    known: &Host,
+    entitled: &Entitled<'_>,
+    claims: &BTreeMap<Arc<ObjectRef>, Arc<Claims>>,
+) -> Option<Certificates> {
+    let mut claimants = known.routes.claimants.iter();
+    claimants.find_map(|claimant| {
+        let of_object = claims.get(&claimant.object).filter(|_| entitled.has(&claimant.object.namespace))?;
+        let (namespace, secret) = of_object.default_certificate.clone()?;
+        of_object.has_tls_at(host).then(|| Certificates {
+            object: claimant.object.clone(),
+            age: claimant.age.clone(),
+            namespace,
+            secrets: [secret].into(),
+            is_default: true,
+        })
+    })
 }

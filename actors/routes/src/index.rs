@@ -46,7 +46,7 @@ pub struct RouteIndex {
     named_objects: NamedObjects,
     /// The objects that name a host, as [`Claims::named`] has it.
     naming: HashMap<Arc<str>, BTreeSet<Arc<ObjectRef>>>,
-    pace: ReloadPace,
+    pace: ReloadPace<Claims>,
     /// All objects are read by something else than before.
     is_read_anew: bool,
     /// By hosts of routes the paths behind which somebody is asked, and the objects that want that.

@@ -21,6 +21,7 @@ use super::{
     matching::{ANY_HOST, Match, MatchShape, host_of},
     options::{
         self, Settings,
+        class_objects::{self, qualified_service},
         difference::GroupOptions,
         groups::{Annotations, Grouping, OptionGroup, OwnOptions, RouteSays},
         is_like_a_pattern,
@@ -139,6 +140,8 @@ pub fn claims(json: &[u8], classes: &Classes, ground: &IngressGround<'_>) -> Res
     reading.claims.mark_repeated();
     let Reading { mut claims, grouping, faults, .. } = reading;
     claims.client_ca = grouping.own().text("client-ca-secret").map(Arc::from);
+    claims.default_certificate = settings.class.certificate();
+    claims.left_to = classes.left_to(settings);
     let is_passed = claims.passed.as_ref().is_some_and(|passed| !passed.is_empty());
     if !is_passed && claims.routes.iter().all(|route| !route.tls) {
         for (option, is_in_vain) in [("ssl-redirect", "true"), ("client-ca-secret", "")] {
@@ -198,7 +201,8 @@ fn group_of(
     let options = GroupOptions { own, of_object };
     let text = |name: &str| options.text(name);
     let affinity = text("affinity").map(|_| "cookie");
-    let parts = [text("balance"), affinity, text("protocol")];
+    let pages = settings.class.profile_of(options);
+    let parts = [text("balance"), affinity, text("protocol"), pages.as_deref()];
     let suffix: String = parts.into_iter().flatten().map(|part| format!("_{part}")).collect();
     let to_https = match text("ssl-redirect") {
         Some("always") => ToHttps::Always,
@@ -213,6 +217,7 @@ fn group_of(
     let choice = choices.text(options, |backend| group.name_of(namespace, backend));
     let mirror = choices.mirror().map(|backend| group.name_of(namespace, backend));
     let default = choices.default().map(|backend| group.name_of(namespace, backend));
+    let of_class = || Some(qualified_service(options.text(class_objects::SERVICE)?)?.name);
     let errors = choices.errors().map(|backend| group.name_of(namespace, backend));
     let origins = options.get("cors-allow-origin-regex").map(|regex| {
         let pattern = regex.get("pattern").and_then(Value::as_str).unwrap_or_default();
@@ -222,7 +227,8 @@ fn group_of(
     let made = [
         ("choice", choice),
         ("mirror", mirror),
-        ("default-backend", default),
+        ("default-backend", default.or_else(of_class)),
+        (class_objects::PAGES_PROFILE, pages),
         ("errors", errors),
         ("cors-origins", origins),
     ];

@@ -2,7 +2,7 @@
 
 use super::{
     auth,
-    claims::{Backend, ClaimPriority, Claims, Port, RouteClaim, RouteGroup, ToHttps},
+    claims::{Backend, ClaimPriority, Claims, RouteClaim, RouteGroup, ToHttps},
     contest::Age,
     findings::named_objects::NamedKind,
     hosts::{ClientCa, Tls},
@@ -104,6 +104,10 @@ pub(super) fn of(got: &Got<'_>) -> (Arc<[u8]>, Vec<Finding>) {
         ("rejected", json!(rejected)),
     ] {
         fields.insert(name.to_owned(), value);
+    }
+    if let Some(backend) = &got.claims.left_to {
+        let hosts: Vec<_> = hosts_of(got.claims).into_iter().filter(|host| got.is_first_of(host)).collect();
+        fields.insert("left".to_owned(), json!({"backend": backend, "hosts": hosts}));
     }
     if got.claims.passed.is_some() {
         fields.extend(got.passed());
@@ -242,12 +246,15 @@ impl Got<'_> {
             .map(|route| &route.wanted.host)
             .filter(|host| !self.claims.certificates.contains_key(*host))
             .collect();
-        let has = |host: &str| self.index.tls(host).is_some_and(|tls| tls.certificates.is_some());
-        let without = hosts
-            .into_iter()
-            .filter(|host| self.passes(host).is_none())
-            .filter(|host| !has(host) && !wildcard_over(host).is_some_and(|over| has(&over)));
-        without.filter_map(|host| self.index.certificates().found_at_default(host)).collect()
+        let has = |host: &str| self.index.tls(host)?.certificates.as_ref();
+        let found = |host: &str| match has(host).or_else(|| has(&wildcard_over(host)?)) {
+            Some(by) if by.is_default => {
+                self.index.certificates().found(&by.namespace, by.secrets.first()?, host)
+            }
+            Some(_) => None,
+            None => self.index.certificates().found_at_default(host),
+        };
+        hosts.into_iter().filter(|host| self.passes(host).is_none()).filter_map(|host| found(host)).collect()
     }
 
     /// What is wrong with the certificates that its servers are shown.
@@ -350,17 +357,17 @@ impl Got<'_> {
             *backend.get_mut("name")? = name.into();
             Some(json!({"host": host, "group": passing.group.id, "backend": backend}))
         });
-        let is_first = |host: &str| {
-            let holder = self.index.hosts().get(host).and_then(|host| host.routes.holder.as_ref());
-            holder
-                .and_then(|holder| holder.object.as_ref())
-                .is_some_and(|first| *first.object == *self.object)
-        };
-        let ended = hosts
-            .iter()
-            .filter(|host| !host.starts_with('*') && is_first(host) && self.index.passing(host).is_none());
+        let ended = hosts.iter().filter(|host| {
+            !host.starts_with('*') && self.is_first_of(host) && self.index.passing(host).is_none()
+        });
         [("passed", passed.collect()), ("ended", ended.map(|host| json!(host)).collect())]
             .map(|(name, value): (&str, Value)| (name.to_owned(), value))
+    }
+
+    /// Whether it is the one that has the routes of a host.
+    fn is_first_of(&self, host: &str) -> bool {
+        let holder = self.index.hosts().get(host).and_then(|host| host.routes.holder.as_ref());
+        holder.and_then(|holder| holder.object.as_ref()).is_some_and(|first| *first.object == *self.object)
     }
 
     /// Why TLS does not go to its servers, for each host that it wants that for; what others have over HTTP only.
@@ -409,7 +416,7 @@ impl Got<'_> {
             let Some(by) = &tls.certificates else { continue };
             for (number, secret) in by.secrets.iter().enumerate() {
                 let entry = Entry {
-                    certificate: (by.object.namespace.clone(), secret.clone()),
+                    certificate: (by.namespace.clone(), secret.clone()),
                     client_ca: tls.client_ca.clone(),
                     first: number == 0,
                     trusted: tls.client_ca.is_some() && hosts.is_alone(host),
@@ -462,12 +469,8 @@ fn kind_of(wanted: &Match) -> &'static str {
 }
 
 fn backend(object: &ObjectRef, group: &RouteGroup, backend: &Backend) -> Value {
-    let port = match &backend.port {
-        Port::Number(number) => json!(number),
-        Port::Name(name) => json!(name),
-    };
     let name = group.name_of(&object.namespace, backend);
-    json!({"name": name, "service": backend.service, "port": port, "group": group.id})
+    json!({"name": name, "service": backend.service, "port": backend.port.to_json(), "group": group.id})
 }
 
 fn kept_for(namespace: &str) -> String {

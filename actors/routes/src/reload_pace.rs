@@ -5,7 +5,10 @@
 
 use super::{
     claims::{Backend, Claims},
-    options::table::{Reload, row},
+    options::{
+        class_objects::{PAGES_OPTIONS, PAGES_PROFILE},
+        table::{Reload, row},
+    },
 };
 use haptic_model::{Finding, FindingKind, ObjectRef};
 use serde_json::{Map, Value};
@@ -51,25 +54,47 @@ impl ReloadsPerMinute {
     }
 }
 
+/// What an object asks for, some of which HAProxy reads at a start only.
+pub(super) trait ReadAtStart {
+    type Lines<'a>: Default + PartialEq
+    where
+        Self: 'a;
+
+    /// What that is.
+    fn lines(&self) -> Self::Lines<'_>;
+}
+
 /// When changes of objects are in force.
-#[derive(Clone, Debug, Default)]
-pub(super) struct ReloadPace {
+#[derive(Clone, Debug)]
+pub(super) struct ReloadPace<T> {
     clock: Option<(Instant, ReloadsPerMinute)>,
     /// When each has as many changes left as can be.
     objects: BTreeMap<Arc<ObjectRef>, Instant>,
     namespaces: BTreeMap<Arc<str>, Instant>,
-    waiting: BTreeMap<Arc<ObjectRef>, WaitingChange>,
+    waiting: BTreeMap<Arc<ObjectRef>, WaitingChange<T>>,
     /// The time of the namespace's last change.
     charged: BTreeMap<Arc<str>, Instant>,
 }
 
 #[derive(Clone, Debug)]
-struct WaitingChange {
+struct WaitingChange<T> {
     until: Instant,
-    former: Option<Arc<Claims>>,
+    former: Option<Arc<T>>,
 }
 
-impl ReloadPace {
+impl<T> Default for ReloadPace<T> {
+    fn default() -> Self {
+        Self {
+            clock: None,
+            objects: BTreeMap::new(),
+            namespaces: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            charged: BTreeMap::new(),
+        }
+    }
+}
+
+impl<T: ReadAtStart> ReloadPace<T> {
     /// What time it is, and how often is often.
     pub fn set_clock(&mut self, clock: Option<(Instant, ReloadsPerMinute)>) {
         self.clock = clock;
@@ -122,17 +147,17 @@ impl ReloadPace {
     pub fn admit(
         &mut self,
         object: &Arc<ObjectRef>,
-        known: Option<&Arc<Claims>>,
-        wanted: Arc<Claims>,
+        known: Option<&Arc<T>>,
+        wanted: Arc<T>,
         is_free: bool,
-    ) -> Option<Arc<Claims>> {
+    ) -> Option<Arc<T>> {
         let waiting = self.waiting.remove(object);
         let Some((now, limits)) = self.clock else { return Some(wanted) };
         let former = waiting.as_ref().map_or_else(|| known.cloned(), |waiting| waiting.former.clone());
         if is_free && waiting.is_none() {
             return Some(wanted);
         }
-        if former.as_deref().map(lines).unwrap_or_default() == lines(&wanted) {
+        if former.as_deref().map(T::lines).unwrap_or_default() == wanted.lines() {
             return Some(wanted);
         }
         let until = match waiting {
@@ -148,10 +173,10 @@ impl ReloadPace {
     }
 
     /// Takes note that an object is gone.
-    pub fn delete(&mut self, object: &Arc<ObjectRef>, known: Option<&Claims>) {
+    pub fn delete(&mut self, object: &Arc<ObjectRef>, known: Option<&T>) {
         self.waiting.remove(object);
         if let Some((now, limits)) = self.clock
-            && known.is_some_and(|known| !lines(known).is_empty())
+            && known.is_some_and(|known| known.lines() != T::Lines::default())
         {
             self.charge(object, now, limits);
         }
@@ -183,7 +208,15 @@ impl ReloadPace {
 /// Options, and the backends that have them.
 type StaticLines<'c> = (Map<String, Value>, Vec<&'c Backend>);
 
-/// What HAProxy reads of an object at a start only, by the names of groups; of all but the first what is different there.
+impl ReadAtStart for Claims {
+    /// By the names of groups; of all but the first what is different there.
+    type Lines<'a> = BTreeMap<Arc<str>, StaticLines<'a>>;
+
+    fn lines(&self) -> Self::Lines<'_> {
+        lines(self)
+    }
+}
+
 fn lines(claims: &Claims) -> BTreeMap<Arc<str>, StaticLines<'_>> {
     let mut all = BTreeMap::new();
     let mut has_some = false;
@@ -193,7 +226,10 @@ fn lines(claims: &Claims) -> BTreeMap<Arc<str>, StaticLines<'_>> {
     }
     for (number, group) in claims.groups.iter().enumerate() {
         let mut options = group.options.read();
+        // Pages of the class stand in profiles, whichever routes have them.
+        let has_profile = options.get(PAGES_PROFILE).is_some_and(|profile| !profile.is_null());
         options.retain(|name, value| match row(name) {
+            Some(row) if has_profile && PAGES_OPTIONS.contains(&row.name) => false,
             // A filter in the object's own backends, whatever the size is.
             Some(row) if row.name == "max-body-size" => {
                 *value = Value::Bool(!value.is_null());
@@ -232,7 +268,7 @@ mod tests {
     }
 
     struct Story {
-        pace: ReloadPace,
+        pace: ReloadPace<Claims>,
         begin: Instant,
         known: BTreeMap<Arc<ObjectRef>, Arc<Claims>>,
         wanted: BTreeMap<Arc<ObjectRef>, Arc<Claims>>,

@@ -191,7 +191,7 @@ impl Routes {
         }
         self.tcp.set_secrets(&secrets);
         let all = self.tcp.beside(config, snapshots, all);
-        let all = self.gateway.beside(config, snapshots, all, clock);
+        let all = self.gateway.beside(config, snapshots, all, self.now, clock);
         self.gather_findings(of_config_maps);
         all
     }

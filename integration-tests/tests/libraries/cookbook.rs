@@ -188,6 +188,12 @@ const RECIPES: &[(&str, See)] = &[
         let answer = site.get(Scheme::Https, HOST, "/");
         assert_eq!(answer.header("strict-transport-security"), Some("max-age=31536000"));
     }),
+    ("Pages, a Service and a certificate of the operator", |site| {
+        let closed = get(site, "/closed");
+        assert_eq!((closed.status, closed.body.trim_end()), (503, "<h1>Back at noon</h1>"));
+        assert_eq!(["/shop", "/else"].map(|path| get(site, path).service()), [Some(1), Some(2)]);
+        assert_eq!(shown_for(site, HOST), Some(SHOWN.der.clone()));
+    }),
     ("Answer requests of other origins (CORS)", |site| {
         let preflight = |origin: &str| {
             let headers = format!("Origin: {origin}\r\nAccess-Control-Request-Method: POST\r\n");
@@ -528,7 +534,9 @@ fn objects_beside(title: &str, echo: u16) -> Vec<Value> {
             let labels = json!({"haproxy-haptic.org/use": "certificate"});
             vec![pair(&SHOWN, ["default", "shop-pair"], &labels)]
         }
-        "A certificate for hosts without one" => vec![pair(&SHOWN, ["edge", "wildcard-tls"], &json!({}))],
+        "A certificate for hosts without one" | "Pages, a Service and a certificate of the operator" => {
+            vec![pair(&SHOWN, ["edge", "wildcard-tls"], &json!({}))]
+        }
         "Choose the server by a header" => vec![more_servers(echo, "127.0.1.4")],
         "Ask servers whether they work" => vec![more_servers(sick_server(), "127.0.0.1")],
         "Connect to the address of a Service" => {

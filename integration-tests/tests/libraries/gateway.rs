@@ -20,6 +20,7 @@ use std::{
 };
 
 mod changes;
+mod classes;
 mod external_auth;
 mod hostnames;
 mod isolation;

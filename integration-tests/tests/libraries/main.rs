@@ -7,6 +7,7 @@ mod auth_server;
 mod balancing;
 mod bodies;
 mod canaries;
+mod class_objects;
 mod class_settings;
 mod classes;
 mod client;

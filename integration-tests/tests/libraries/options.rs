@@ -714,6 +714,7 @@ fn every_annotation_is_tried_here() {
         include_str!("auth.rs"),
         include_str!("balancing.rs"),
         include_str!("canaries.rs"),
+        include_str!("class_objects.rs"),
         include_str!("client_certificates.rs"),
         include_str!("conditions.rs"),
         include_str!("frontends.rs"),

@@ -10,11 +10,12 @@ use haptic_model::{
     ActiveConfig, Bundle, Capabilities, Diagnostic, Fleet, HaproxyPod, HaproxyVersion, Layout, Object,
     ObjectRef, Snapshot, Snapshots,
     crd::WatchedResource,
+    default_certificate,
     external_names::{self, ExternalNames, Resolved},
 };
 use haptic_render::{RenderLimits, render};
 use integration_tests::{
-    certificate,
+    certificate::{self, Certificate},
     program::{self, HaproxySeries},
 };
 use serde_json::{Value, json};
@@ -25,7 +26,7 @@ use std::{
     os::unix::net::UnixStream,
     path::Path,
     process::{Child, Command, Stdio},
-    sync::Arc,
+    sync::{Arc, LazyLock},
     time::{Duration, Instant},
 };
 
@@ -220,10 +221,11 @@ fn rendered(
     // Of two objects of one name the test's own counts.
     let mut objects = surroundings(server);
     objects.extend_from_slice(manifests);
-    let snapshots = snapshots(&config, &objects).with(
-        external_names::STORE.into(),
-        Arc::new(external_names::store(Snapshot::full(), &names_of(manifests))),
-    );
+    let made = default_certificate::store(Snapshot::full(), Some(&made_certificate()));
+    let names = external_names::store(Snapshot::full(), &names_of(manifests));
+    let snapshots = snapshots(&config, &objects)
+        .with(default_certificate::STORE.into(), Arc::new(made))
+        .with(external_names::STORE.into(), Arc::new(names));
     let version = version_of(series);
     let common = Some(Capabilities::of(version));
     let fleet = Fleet { pods: pods_of(manifests), versions: vec![version], common };
@@ -231,6 +233,13 @@ fn rendered(
     let rendered = render(&*compiled, &config, &snapshots, &fleet, &RenderLimits::default())?;
     data_plane_api::keeps(&rendered.0);
     Ok(rendered)
+}
+
+/// The certificate that the controller would have made for hosts that have none, once, whether it is wanted now or not.
+fn made_certificate() -> Value {
+    static MADE: LazyLock<Certificate> = LazyLock::new(|| certificate::for_host("made.example").unwrap());
+    json!({"kind": "Secret", "metadata": {"namespace": "edge", "name": "edge-default-certificate"},
+        "data": {"tls.crt": BASE64.encode(&MADE.pem), "tls.key": BASE64.encode(&MADE.key)}})
 }
 
 /// The version that a fleet of that HAProxy has.

@@ -8,13 +8,14 @@ use std::{sync::Arc, time::Duration};
 type FailingObjects = Vec<(Arc<ObjectRef>, Diagnostic)>;
 
 /// The objects behind the lines of `rendered` that `words` name, as in `Binding [haproxy.cfg:17] for frontend a: cannot bind
-/// socket`. If they name nobody's line, what changed since `good`, which HAProxy took, is suspected.
+/// socket`. If they name nobody's line, what changed since `good`, which HAProxy took, is suspected. Blocks may also be of what is in no
+/// store, such as all ports of all Gateways: nobody can hold that back.
 pub(super) fn failure_report(
     words: &str,
     rendered: &Arc<Rendered>,
     good: Option<&Arc<Rendered>>,
 ) -> Option<FailureReport> {
-    let (mut objects, mut suspects) = (named(words, &rendered.bundle), Vec::new());
+    let (mut objects, mut suspects) = (named(words, rendered), Vec::new());
     if objects.is_empty() {
         suspects = changed(words, rendered, good?);
         if suspects.len() == 1 {
@@ -45,12 +46,13 @@ pub(super) fn explained(words: &str, bundle: &Bundle) -> String {
     explained.collect::<Vec<_>>().join("\n")
 }
 
-fn named(words: &str, bundle: &Bundle) -> FailingObjects {
-    let mut objects = FailingObjects::new();
+fn named(words: &str, rendered: &Rendered) -> FailingObjects {
+    let (mut objects, bundle) = (FailingObjects::new(), &rendered.bundle);
     let shown = bundle.redacted(words);
     for (line, shown) in words.lines().zip(shown.lines()) {
         let Some((file, number)) = named_place(line, bundle) else { continue };
-        let Some(object) = file.text.blamed(number) else { continue };
+        let blamed = file.text.blamed(number).filter(|object| rendered.snapshots.has(object));
+        let Some(object) = blamed else { continue };
         let why = Diagnostic::error("deploy", format!("a reload failed: {}", shown.trim())).at_output(
             file.key.clone(),
             number,
@@ -68,8 +70,8 @@ fn changed(words: &str, rendered: &Rendered, good: &Rendered) -> FailingObjects 
     let first = rendered.bundle.redacted(first);
     let message = format!("it changed since the last reload that worked, and the next one failed: {first}");
     let why = Diagnostic::error("deploy", message);
-    let changed = rendered.bundle.changed_since(Some(&good.bundle));
-    changed.into_iter().map(|object| (object, why.clone())).collect()
+    let changed = rendered.bundle.changed_since(Some(&good.bundle)).into_iter();
+    changed.filter(|object| rendered.snapshots.has(object)).map(|object| (object, why.clone())).collect()
 }
 
 fn named_place<'b>(line: &str, bundle: &'b Bundle) -> Option<(&'b Arc<BundleFile>, u32)> {
@@ -86,7 +88,7 @@ fn place<'b>(rest: &str, bundle: &'b Bundle) -> Option<(&'b Arc<BundleFile>, u32
 pub(crate) mod tests {
     use super::*;
     use haptic_model::{
-        ActiveConfig, FileKey, Generation, Snapshots, Text,
+        ActiveConfig, FileKey, Generation, Object, Snapshot, Snapshots, Text,
         pipeline::{Cause, Reconcile},
         text::{Blame, Fragment, LineBlame},
     };
@@ -112,19 +114,36 @@ pub(crate) mod tests {
         std::iter::once(first).chain(blocks).collect()
     }
 
+    /// A store of the objects that blocks of a bundle are of, without those of these names.
+    pub fn stores_of(bundle: &Bundle, without: &[&str]) -> Snapshots {
+        let mut store = Snapshot::full();
+        let there = bundle.changed_since(None).into_iter().filter(|object| !without.contains(&&*object.name));
+        for reference in there {
+            let key = [reference.namespace.clone(), reference.name.clone()].into();
+            store.apply(Object { reference, version: 0, json: b"{}".as_slice().into() }, key);
+        }
+        Snapshots::default().with("ingresses".into(), Arc::new(store))
+    }
+
     pub fn rendered(blocks: Vec<Fragment>) -> Arc<Rendered> {
+        rendered_without(&[], blocks)
+    }
+
+    /// The same where objects of these names are in no store.
+    fn rendered_without(names: &[&str], blocks: Vec<Fragment>) -> Arc<Rendered> {
         let reconcile =
             Reconcile { generation: Generation(1), cause: Cause::default(), triggered: Instant::now() };
         let spec =
             serde_json::json!({"credentialsSecretRef": {"name": "c"}, "podSelector": {"matchLabels": {}}});
         let config = ActiveConfig::of("edge", "haptic", serde_json::from_value(spec).unwrap());
         let file = BundleFile::new(FileKey::config(), "haproxy.cfg", Text::new(blocks));
+        let bundle = Bundle::new(file, []);
         Arc::new(Rendered {
             reconcile,
             config: Arc::new(config),
-            snapshots: Snapshots::default(),
+            snapshots: stores_of(&bundle, names),
             fleet: Arc::default(),
-            bundle: Bundle::new(file, []),
+            bundle,
             took: Duration::ZERO,
             findings: haptic_model::Findings::default(),
             gateway_verdicts: std::sync::Arc::default(),
@@ -206,5 +225,21 @@ pub(crate) mod tests {
         let two = failure_report(NOBODYS, &fresh(&["a", "b"]), Some(&good)).unwrap();
         assert_eq!((names(&two.suspects), two.objects.len()), (vec!["a", "b"], 0));
         assert!(two.suspects[0].1.message.contains("no more sockets") && two.good.is_some());
+    }
+
+    #[test]
+    fn what_is_in_no_store_is_not_accused() {
+        let all = blocks(&["ports", "a", "b"]);
+        let with = |numbers: &[usize]| {
+            rendered_without(&["ports"], numbers.iter().map(|number| all[*number].clone()).collect())
+        };
+        let (before, after) = (with(&[0, 2]), with(&[0, 1, 2]));
+        assert!(failure_report(BINDING, &after, None).is_none(), "its line is named");
+        assert!(failure_report(NOBODYS, &after, Some(&before)).is_none(), "it alone changed");
+        let more = with(&[0, 1, 2, 3]);
+        for words in [BINDING, NOBODYS] {
+            let found = failure_report(words, &more, Some(&before)).unwrap();
+            assert_eq!((names(&found.objects), found.suspects.len()), (vec!["b"], 0), "{words}");
+        }
     }
 }

@@ -143,7 +143,8 @@ impl SecretsAtTime {
 fn names_of<'c>(namespace: &'c Arc<str>, claims: &'c Claims) -> impl Iterator<Item = TlsSecretName> + 'c {
     let of_hosts = claims.certificates.values().flat_map(|names| names.iter());
     let of_options = claims.named_objects.iter().filter(|named| named.kind == NamedKind::Certificate);
-    of_hosts.chain(of_options.map(|named| &named.name)).map(|name| (namespace.clone(), name.clone()))
+    let own = of_hosts.chain(of_options.map(|named| &named.name));
+    own.map(|name| (namespace.clone(), name.clone())).chain(claims.default_certificate.clone())
 }
 
 /// As people read it.

@@ -55,7 +55,8 @@ pub(crate) struct NamedObjects {
 pub(crate) fn named_by<'o>(groups: impl Iterator<Item = &'o Map<String, Value>>) -> Vec<NamedObject> {
     let named = groups.flat_map(|options| {
         OPTIONS.iter().filter_map(move |&(option, kind, without)| {
-            let name = options.get(option)?.as_str()?.into();
+            // What the class names is the operator's.
+            let name = options.get(option)?.as_str().filter(|name| !name.contains('/'))?.into();
             Some(NamedObject { option, kind, name, without })
         })
     });

@@ -2,6 +2,7 @@
 
 use super::{
     certificates::CertificateNames,
+    class_options::{self, ClassOptions, ClassParameters},
     client_certificates::ClientValidation,
     conditions::{met, unmet},
     features,
@@ -40,12 +41,23 @@ pub(super) struct Sources<'s> {
     pub certificate: &'s dyn Fn(&NamespacedName) -> Result<CertificateNames, String>,
     /// The certificates of authorities in a ConfigMap, or why there are none.
     pub authority: &'s dyn Fn(&NamespacedName) -> Result<Arc<str>, String>,
+    /// What a ConfigMap says that a class names, or why it says nothing.
+    pub parameters: &'s dyn Fn(&NamespacedName) -> Result<ClassParameters, String>,
+}
+
+/// What is remembered of the inputs before.
+pub(super) struct Remembered<'r> {
+    pub ports: &'r GivenPorts,
+    /// Options of classes as they were when they could be read.
+    pub options: &'r BTreeMap<Arc<str>, Arc<ClassOptions>>,
 }
 
 /// All of it.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct GatewayInputs {
     pub classes: BTreeMap<Arc<str>, Arc<ClassVerdict>>,
+    /// The classes whose Gateways are served, with what they say of all requests.
+    pub options: BTreeMap<Arc<str>, Arc<ClassOptions>>,
     pub gateways: BTreeMap<NamespacedName, GatewayGround>,
     pub listener_sets: BTreeMap<NamespacedName, ListenerSetGround>,
     pub grants: Grants,
@@ -59,6 +71,7 @@ pub(super) struct GatewayInputs {
 /// A Gateway of ours.
 #[derive(Debug, PartialEq)]
 pub(super) struct GatewayGround {
+    pub class: Arc<str>,
     /// Its own.
     pub listeners: Vec<Arc<GatewayListener>>,
     /// Without what routes add.
@@ -87,8 +100,8 @@ struct Draft<'s> {
 }
 
 impl GatewayInputs {
-    pub fn of(settings: &GatewaySettings, sources: &Sources<'_>, remembered: &GivenPorts) -> Self {
-        let classes = classes(settings, sources);
+    pub fn of(settings: &GatewaySettings, sources: &Sources<'_>, remembered: &Remembered<'_>) -> Self {
+        let (classes, options) = classes(settings, sources, remembered.options);
         let grants = Grants::of(sources.grants);
         let namespaces: HashMap<_, _> = sources
             .namespaces
@@ -101,7 +114,7 @@ impl GatewayInputs {
             certificate: sources.certificate,
             authority: sources.authority,
         };
-        let mut drafts = drafts(&classes, sources, &around);
+        let mut drafts = drafts(&options, sources, &around);
         let mut known = BTreeSet::new();
         let asked: Vec<AskedPort> = ports_of(&drafts, |listener| listener.is_served)
             .filter(|port| known.insert(port.clone()))
@@ -112,12 +125,20 @@ impl GatewayInputs {
                 .filter(|port| known.insert(port.clone()))
                 .collect();
         let written = |gateway: &NamespacedName, port: u16| written(sources.services, gateway, port);
-        let ports = ports::give(settings, &asked, &kept, remembered, written);
+        let ports = ports::give(settings, &asked, &kept, remembered.ports, written);
         assign(&mut drafts, &ports, matches!(settings.ports, PortMode::Same { .. }));
         let policies = BackendPolicies::of(sources.policies, sources.authority);
         let routes_per_object = settings.routes_per_object;
-        let mut ground =
-            Self { classes, grants, namespaces, ports, policies, routes_per_object, ..Self::default() };
+        let mut ground = Self {
+            classes,
+            options,
+            grants,
+            namespaces,
+            ports,
+            policies,
+            routes_per_object,
+            ..Self::default()
+        };
         drafts.into_iter().for_each(|draft| ground.take(draft));
         ground
     }
@@ -160,8 +181,8 @@ impl GatewayInputs {
             annotations: infrastructure.map(|one| one.annotations.clone()).unwrap_or_default(),
         };
         let listeners = own.into_iter().map(Arc::new).collect();
-        let client = client.ok().flatten();
-        self.gateways.insert(name, GatewayGround { listeners, verdict, client });
+        let (class, client) = (gateway.spec.gateway_class_name.clone(), client.ok().flatten());
+        self.gateways.insert(name, GatewayGround { class, listeners, verdict, client });
     }
 
     /// All listeners.
@@ -189,31 +210,72 @@ impl GatewayInputs {
 /// Said of all classes: who would know more had to have a right to definitions.
 const UNREAD_VERSION: &str = "kinds of gateway.networking.k8s.io/v1 are served; which version their definitions are of is not looked at";
 
-fn classes(settings: &GatewaySettings, sources: &Sources<'_>) -> BTreeMap<Arc<str>, Arc<ClassVerdict>> {
+type OptionsOfClasses = BTreeMap<Arc<str>, Arc<ClassOptions>>;
+
+/// Our classes, and the options of those whose Gateways are served. Where parameters cannot be read those count that were the last ones; where
+/// there are none nobody knows what is enforced, and nothing is served.
+fn classes(
+    settings: &GatewaySettings,
+    sources: &Sources<'_>,
+    remembered: &OptionsOfClasses,
+) -> (BTreeMap<Arc<str>, Arc<ClassVerdict>>, OptionsOfClasses) {
     let ours = sources.classes.iter().filter(|(_, class)| class.spec.controller_name == settings.controller);
-    ours.map(|((_, name), class)| {
-        let accepted = match class.spec.parameters_ref.as_ref().map(|one| bad_parameters(one, settings)) {
-            None | Some(None) => met("Accepted", "Accepted", "the class is ours"),
-            Some(Some(why)) => unmet("Accepted", "InvalidParameters", why),
+    let (mut verdicts, mut options) = (BTreeMap::new(), BTreeMap::new());
+    for ((_, name), class) in ours {
+        let parameters = class.spec.parameters_ref.as_ref();
+        let read = options_of(parameters, settings, sources.parameters);
+        // One that names another configuration is another controller's.
+        let known = remembered.get(name).filter(|_| parameters.and_then(class_options::named_by).is_some());
+        let accepted = match &read {
+            Ok(options) => {
+                let told = options.told().map(|told| format!("; {told}")).unwrap_or_default();
+                met("Accepted", "Accepted", format!("the class is ours{told}"))
+            }
+            Err(why) if known.is_some() => {
+                let message =
+                    format!("{why}: what was the last to be good counts until this controller ends");
+                unmet("Accepted", "InvalidParameters", message)
+            }
+            Err(why) => unmet("Accepted", "InvalidParameters", why.clone()),
         };
+        let counting = read.ok().map(Arc::new).or_else(|| known.cloned());
+        options.extend(counting.map(|counting| (name.clone(), counting)));
         let version = met("SupportedVersion", "SupportedVersion", UNREAD_VERSION);
         let verdict = ClassVerdict {
             generation: class.metadata.generation,
             conditions: vec![accepted, version],
             features: features::claimed(settings),
         };
-        (name.clone(), Arc::new(verdict))
-    })
-    .collect()
+        verdicts.insert(name.clone(), Arc::new(verdict));
+    }
+    (verdicts, options)
 }
 
-/// Why a class cannot have these parameters: what they name is in force, or nobody follows it.
+/// What a class with these parameters says of all requests.
+///
+/// # Errors
+/// Why it cannot have them.
+fn options_of(
+    parameters: Option<&serde_json::Value>,
+    settings: &GatewaySettings,
+    read: &dyn Fn(&NamespacedName) -> Result<ClassParameters, String>,
+) -> Result<ClassOptions, String> {
+    let Some(reference) = parameters else { return Ok(ClassOptions::of(&settings.options)) };
+    let Some(name) = class_options::named_by(reference) else {
+        return bad_parameters(reference, settings)
+            .map_or_else(|| Ok(ClassOptions::of(&settings.options)), Err);
+    };
+    let options = read(&name).and_then(|data| ClassOptions::with(&data, &settings.options));
+    options.map_err(|why| format!("parametersRef names ConfigMap {}/{}: {why}", name.0, name.1))
+}
+
+/// Why a class cannot have parameters other than a ConfigMap: what they name is in force, or nobody follows it.
 fn bad_parameters(reference: &serde_json::Value, settings: &GatewaySettings) -> Option<String> {
     let text = |field: &str| reference.get(field).and_then(serde_json::Value::as_str).unwrap_or_default();
     let (kind, group) = (text("kind"), text("group"));
     if (group, kind) != ("haproxy-haptic.org", "HAProxyTemplateConfig") {
         return Some(format!(
-            "parametersRef names a {kind} of group {group:?}; it must be a HAProxyTemplateConfig of haproxy-haptic.org"
+            "parametersRef names a {kind} of group {group:?}; it must be a ConfigMap of group \"\", or a HAProxyTemplateConfig of haproxy-haptic.org"
         ));
     }
     let (namespace, name) = &settings.config;
@@ -229,7 +291,7 @@ fn bad_parameters(reference: &serde_json::Value, settings: &GatewaySettings) -> 
 
 /// The Gateways of our classes, the oldest first.
 fn drafts<'s>(
-    classes: &BTreeMap<Arc<str>, Arc<ClassVerdict>>,
+    classes: &OptionsOfClasses,
     sources: &Sources<'s>,
     around: &ListenerContext<'_>,
 ) -> Vec<Draft<'s>> {
@@ -237,11 +299,7 @@ fn drafts<'s>(
         .gateways
         .iter()
         .map(|(_, gateway)| gateway)
-        .filter(|gateway| {
-            classes
-                .get(&gateway.spec.gateway_class_name)
-                .is_some_and(|class| class.conditions.iter().all(|one| one.holds))
-        })
+        .filter(|gateway| classes.contains_key(&gateway.spec.gateway_class_name))
         .collect();
     gateways.sort_by_cached_key(|gateway| gateway.metadata.seniority());
     let mut sets: BTreeMap<NamespacedName, Vec<&'s GatewayResource<ListenerSetSpec>>> = BTreeMap::new();

@@ -8,6 +8,7 @@
 mod attachment;
 mod authorities;
 mod certificates;
+mod class_options;
 mod client_certificates;
 mod conditions;
 mod features;
@@ -17,12 +18,14 @@ mod inputs;
 mod levels;
 mod listeners;
 mod matches;
+mod named_config_maps;
 mod objects;
 mod overlaps;
 mod parsed;
 mod policies;
 mod ports;
 mod references;
+mod reload_pace;
 mod retries;
 mod rules;
 mod sets;
@@ -35,23 +38,25 @@ mod values;
 pub use features::FEATURES;
 pub use settings::may_listen;
 
-use crate::memory::Clock;
+use crate::{memory::Clock, reload_pace::ReloadsPerMinute};
 use attachment::ResolvedRoute;
-use authorities::AuthorityConfigMaps;
 use certificates::GatewayCertificates;
+use class_options::{ClassOptions, ClassParameters};
 use findings::GatewayFindings;
 use haptic_model::{
     ActiveConfig, Findings, Snapshots,
     gateway::{GATEWAY_NAME, GatewayVerdicts, NamespacedName, RouteKind},
 };
-use inputs::{GatewayInputs, Sources};
+use inputs::{GatewayInputs, Remembered, Sources};
 use levels::{HostnameLevels, LevelShare, RouteId};
+use named_config_maps::NamedConfigMaps;
 use objects::{
     ClassSpec, GROUP, GatewayResource, GatewaySpec, GrantSpec, LabelsOfNamespaces, ListenerSetSpec,
     PolicySpec, RouteSpec, ServiceFacts,
 };
 use parsed::{ParsedObjects, store_of};
 use ports::GivenPorts;
+use reload_pace::CountingRoutes;
 use sets::Sets;
 use settings::GatewaySettings;
 use std::{
@@ -69,7 +74,7 @@ const ROUTES: [(RouteKind, &str); 4] = [
 ];
 
 /// All of it, from render to render.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct GatewayModel {
     classes: ParsedObjects<GatewayResource<ClassSpec>>,
     gateways: ParsedObjects<GatewayResource<GatewaySpec>>,
@@ -81,10 +86,12 @@ pub(super) struct GatewayModel {
     of_gateways: BTreeMap<NamespacedName, Arc<ServiceFacts>>,
     policies: ParsedObjects<GatewayResource<PolicySpec>>,
     certificates: GatewayCertificates,
-    authorities: AuthorityConfigMaps,
+    authorities: NamedConfigMaps<Arc<str>>,
+    parameters: NamedConfigMaps<ClassParameters>,
     routes: BTreeMap<RouteKind, ParsedObjects<GatewayResource<RouteSpec>>>,
     settings: Option<GatewaySettings>,
     ground: Arc<GatewayInputs>,
+    counting: CountingRoutes,
     resolved: BTreeMap<RouteId, ResolvedRoute>,
     levels: HostnameLevels,
     shares: BTreeMap<RouteId, BTreeMap<Arc<str>, LevelShare>>,
@@ -93,20 +100,57 @@ pub(super) struct GatewayModel {
     reached: BTreeMap<NamespacedName, BTreeMap<NamespacedName, usize>>,
     /// What was given, so that it stays.
     ports: GivenPorts,
+    /// What classes said of all requests when it could be read, so that it stays.
+    options: BTreeMap<Arc<str>, Arc<ClassOptions>>,
     sets: Sets,
     verdicts: Arc<GatewayVerdicts>,
     findings: GatewayFindings,
 }
 
+impl Default for GatewayModel {
+    fn default() -> Self {
+        Self {
+            classes: ParsedObjects::default(),
+            gateways: ParsedObjects::default(),
+            listener_sets: ParsedObjects::default(),
+            grants: ParsedObjects::default(),
+            namespaces: ParsedObjects::default(),
+            services: ParsedObjects::default(),
+            of_gateways: BTreeMap::new(),
+            policies: ParsedObjects::default(),
+            certificates: GatewayCertificates::default(),
+            authorities: NamedConfigMaps::new(authorities::certificates),
+            parameters: NamedConfigMaps::new(class_options::parameters),
+            routes: BTreeMap::new(),
+            settings: None,
+            ground: Arc::default(),
+            counting: CountingRoutes::default(),
+            resolved: BTreeMap::new(),
+            levels: HostnameLevels::default(),
+            shares: BTreeMap::new(),
+            attached: HashMap::new(),
+            reached: BTreeMap::new(),
+            ports: GivenPorts::default(),
+            options: BTreeMap::new(),
+            sets: Sets::default(),
+            verdicts: Arc::default(),
+            findings: GatewayFindings::default(),
+        }
+    }
+}
+
 impl GatewayModel {
     /// The same with nothing in it but what is remembered.
     pub fn emptied(&self) -> Self {
-        Self { ports: self.ports.clone(), sets: self.sets.emptied(), ..Self::default() }
+        let (ports, options) = (self.ports.clone(), self.options.clone());
+        let (counting, sets) = (self.counting.emptied(), self.sets.emptied());
+        Self { ports, options, counting, sets, ..Self::default() }
     }
 
-    /// When something is forgotten that no route needs any more, though nothing may change until then.
+    /// When something is forgotten that no route needs any more, or asked for again that nobody answered for, though nothing may change until then.
     pub fn due(&self) -> Option<Instant> {
-        self.sets.due()
+        let due = [self.sets.due(), self.counting.due(), self.authorities.due(), self.parameters.due()];
+        due.into_iter().flatten().min()
     }
 
     pub fn verdicts(&self) -> Arc<GatewayVerdicts> {
@@ -124,6 +168,7 @@ impl GatewayModel {
         config: &ActiveConfig,
         snapshots: &Snapshots,
         all: Snapshots,
+        now: Option<Instant>,
         clock: Option<Clock>,
     ) -> Snapshots {
         let store = |group: &str, resources: &str| store_of(config, snapshots, group, resources);
@@ -132,6 +177,8 @@ impl GatewayModel {
             return all;
         }
         self.sets.set_clock(clock);
+        let reloads = ReloadsPerMinute::of(&config.spec.templating_settings.extra_context);
+        self.counting.set_clock(now.map(|now| (now, reloads)));
         let settings = GatewaySettings::of(config);
         let of = |resources: &str| store(GROUP, resources).map(|(_, store)| store);
         let mut is_moved = !self.classes.update(of("gatewayclasses")).is_empty();
@@ -141,11 +188,12 @@ impl GatewayModel {
         is_moved |= !self.namespaces.update(store("", "namespaces").map(|(_, store)| store)).is_empty();
         is_moved |= !self.policies.update(of("backendtlspolicies")).is_empty();
         is_moved |= self.certificates.update(config, snapshots);
-        is_moved |= self.authorities.update(config, snapshots);
+        is_moved |= self.authorities.update(config, snapshots, now);
+        is_moved |= self.parameters.update(config, snapshots, now);
         is_moved |= self.settings.as_ref() != Some(&settings);
         let services = self.services.update(store("", "services").map(|(_, store)| store));
         is_moved |= self.note_services_of_gateways(&services);
-        let mut stale: BTreeSet<RouteId> = BTreeSet::new();
+        let mut stale: BTreeSet<RouteId> = self.counting.due_routes().into_iter().collect();
         for (kind, resources) in ROUTES {
             let changed = self.routes.entry(kind).or_default().update(of(resources));
             stale.extend(changed.into_iter().map(|name| (kind, name)));
@@ -195,7 +243,8 @@ impl GatewayModel {
 
     /// Whether routes stand on another ground than before.
     fn move_ground(&mut self, settings: &GatewaySettings) -> bool {
-        let (certificates, authorities) = (&self.certificates, &self.authorities);
+        let (certificates, authorities, parameters) =
+            (&self.certificates, &self.authorities, &self.parameters);
         let sources = Sources {
             classes: &self.classes,
             gateways: &self.gateways,
@@ -206,12 +255,15 @@ impl GatewayModel {
             policies: &self.policies,
             certificate: &|name| certificates.judge(name),
             authority: &|name| authorities.judge(name),
+            parameters: &|name| parameters.judge(name),
         };
-        let ground = GatewayInputs::of(settings, &sources, &self.ports);
+        let remembered = Remembered { ports: &self.ports, options: &self.options };
+        let ground = GatewayInputs::of(settings, &sources, &remembered);
         if ground == *self.ground && self.settings.as_ref() == Some(settings) {
             return false;
         }
         self.ports.clone_from(&ground.ports);
+        self.options.clone_from(&ground.options);
         self.ground = Arc::new(ground);
         self.sets.write_ground(&self.ground, settings);
         let verdicts = Arc::make_mut(&mut self.verdicts);
@@ -231,9 +283,15 @@ impl GatewayModel {
             return;
         }
         let (mut touched, mut written, mut told) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        let is_free = self.counting.is_empty();
         for id in stale {
-            let route = self.routes.get(&id.0).and_then(|routes| routes.get(&id.1.0, &id.1.1));
-            let now = route.map(|route| ResolvedRoute::of(id.0, route, &self.ground, &self.services));
+            let has_waited = self.counting.found(&id).is_some();
+            let route = self.counting.admit(&id, self.routes.get(&id.0), is_free);
+            if has_waited || self.counting.found(&id).is_some() {
+                told.insert(id.clone());
+            }
+            let now =
+                route.as_ref().map(|route| ResolvedRoute::of(id.0, route, &self.ground, &self.services));
             let (is_there, now) = (route.is_some(), now.unwrap_or_default());
             let before = self.resolved.remove(&id).unwrap_or_default();
             touched.extend(self.levels.update(&id, &before.entries, &now.entries));
@@ -276,6 +334,7 @@ impl GatewayModel {
         let verdict = self.resolved.get(id).and_then(|route| route.verdict.as_deref());
         let mut found = verdict.map(findings::of_route).unwrap_or_default();
         found.extend(self.shares.get(id).map(findings::of_shares).unwrap_or_default());
+        found.extend(self.counting.found(id));
         self.findings.set(listeners::name_of(id.0), &id.1, object, found);
     }
 

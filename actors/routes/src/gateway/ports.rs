@@ -154,6 +154,7 @@ mod tests {
             namespace_share,
             has_infrastructure: false,
             routes_per_object: 5_000,
+            options: crate::options::Settings::default(),
         }
     }
 

@@ -38,6 +38,7 @@ use std::{
 const PORTS: &str = "gateway ports";
 const BACKENDS: &str = "gateway backends";
 const RETRIES: &str = "gateway retries";
+const CLASSES: &str = "gateway classes";
 const NEEDS: &str = "gateway";
 
 /// The defaults of backends that ask for no others.
@@ -108,6 +109,7 @@ pub(super) struct Sets {
     ports: Arc<Snapshot>,
     backends: Arc<Snapshot>,
     retries: Arc<Snapshot>,
+    classes: Arc<Snapshot>,
     needs: Arc<Snapshot>,
     routes: BTreeMap<RouteKind, Arc<Snapshot>>,
     /// How many routes lead to each.
@@ -116,6 +118,7 @@ pub(super) struct Sets {
     needed: CountedThings,
     clock: Option<Clock>,
     needs_of: BTreeMap<RouteId, BTreeSet<&'static str>>,
+    needs_of_classes: BTreeSet<&'static str>,
     at: BTreeMap<Arc<str>, BTreeSet<RouteId>>,
 }
 
@@ -131,12 +134,14 @@ impl Default for Sets {
             ports: empty(),
             backends: empty(),
             retries: empty(),
+            classes: empty(),
             needs: empty(),
             routes: super::ROUTES.iter().map(|(kind, _)| (*kind, empty())).collect(),
             used: BTreeMap::new(),
             needed: CountedThings::default(),
             clock: None,
             needs_of: BTreeMap::new(),
+            needs_of_classes: BTreeSet::new(),
             at: BTreeMap::new(),
         }
     }
@@ -165,6 +170,7 @@ impl Sets {
             .with(stores::store_of(PORTS), self.ports.clone())
             .with(stores::store_of(BACKENDS), self.backends.clone())
             .with(stores::store_of(RETRIES), self.retries.clone())
+            .with(stores::store_of(CLASSES), self.classes.clone())
             .with(stores::options_of(NEEDS), self.needs.clone());
         super::ROUTES.iter().fold(all, |all, (kind, resources)| {
             let sets = self.routes.get(kind).cloned().unwrap_or_default();
@@ -238,6 +244,36 @@ impl Sets {
         let ports = json!({"plain": plain, "tls": secured, "tcp": tcp, "web": web, "tlsStreams": looked_into,
             "endedStreams": ended, "streams": looked_into || !tcp.is_empty()});
         replace(&mut self.ports, vec![(ObjectRef::new("gateways", "", "ports"), ports)]);
+        self.write_classes(ground);
+    }
+
+    /// Writes what classes say of all requests, with the Gateways for which that counts.
+    fn write_classes(&mut self, ground: &GatewayInputs) {
+        let mut of_classes: BTreeMap<&Arc<str>, Vec<String>> = BTreeMap::new();
+        for (name, gateway) in &ground.gateways {
+            of_classes.entry(&gateway.class).or_default().push(format!("{}/{}", name.0, name.1));
+        }
+        let said = ground.options.iter().filter(|(_, options)| !options.is_empty());
+        let said = said.filter_map(|(class, options)| Some((class, options, of_classes.remove(class)?)));
+        let mut needs = BTreeSet::new();
+        let mut all = Vec::new();
+        for (class, options, gateways) in said {
+            needs.insert("classes");
+            if options.changes_headers {
+                needs.extend(["class-headers", "headers", "lua"]);
+            }
+            let sources = options.sources.iter().map(|(option, networks)| {
+                let prefixes = networks.iter().flat_map(|network| network.prefixes()).collect::<Vec<_>>();
+                json!({"option": option, "prefixes": prefixes})
+            });
+            let json = json!({"name": class, "enforced": options.enforced, "defaults": options.defaults,
+                "sources": sources.collect::<Vec<_>>(), "gateways": gateways});
+            all.push((ObjectRef::new("gatewayclasses", "", class), json));
+        }
+        replace(&mut self.classes, all);
+        self.needed.add(things(needs.difference(&self.needs_of_classes)));
+        self.needed.remove(things(self.needs_of_classes.difference(&needs)), self.clock.as_ref());
+        self.needs_of_classes = needs;
     }
 
     /// Writes in which ways requests are tried again.

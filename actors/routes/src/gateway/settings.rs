@@ -1,6 +1,6 @@
 //! What `extraContext.gateway` says.
 
-use crate::tcp::ListedPorts;
+use crate::{options::Settings, tcp::ListedPorts};
 use haptic_model::{
     ActiveConfig,
     gateway::{NamespacedName, controller_name},
@@ -21,6 +21,8 @@ pub(super) struct GatewaySettings {
     pub has_infrastructure: bool,
     /// How many entries of maps one route may become.
     pub routes_per_object: usize,
+    /// What the configuration says of options of all routes.
+    pub options: Settings,
 }
 
 /// How a listener's port becomes one of HAProxy.
@@ -50,7 +52,16 @@ impl GatewaySettings {
         let namespace_share = number(settings, "namespaceShare", 50);
         let in_force = (config.namespace.clone(), config.name.clone());
         let routes_per_object = config.spec.controller.limits.routes_per_object;
-        Self { controller, config: in_force, ports, namespace_share, has_infrastructure, routes_per_object }
+        let options = Settings::of(&config.spec.templating_settings.extra_context);
+        Self {
+            controller,
+            config: in_force,
+            ports,
+            namespace_share,
+            has_infrastructure,
+            routes_per_object,
+            options,
+        }
     }
 }
 

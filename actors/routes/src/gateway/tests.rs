@@ -1,5 +1,6 @@
 //! Verdicts and sets, from objects as files have them.
 
+mod classes;
 mod findings;
 mod router;
 mod streams;
@@ -111,9 +112,21 @@ impl World {
         let stores = self.stores.iter().map(|(name, store)| (name.clone(), Arc::new(store.clone())));
         let snapshots = Snapshots::new(stores.collect());
         let config = self.config();
-        let all = self.model.beside(&config, &snapshots, snapshots.clone(), self.clock);
+        let all = self.model.beside(
+            &config,
+            &snapshots,
+            snapshots.clone(),
+            self.clock.as_ref().map(|clock| clock.now),
+            self.clock,
+        );
         let mut fresh = self.model.emptied();
-        let again = fresh.beside(&config, &snapshots, snapshots.clone(), self.clock);
+        let again = fresh.beside(
+            &config,
+            &snapshots,
+            snapshots.clone(),
+            self.clock.as_ref().map(|clock| clock.now),
+            self.clock,
+        );
         assert_eq!(self.model.verdicts(), fresh.verdicts());
         assert_eq!(self.model.findings(), fresh.findings());
         for (name, store) in all.iter() {

@@ -1,7 +1,7 @@
 //! The options of an Ingress's paths: paths with the same ones are a group.
 
 use super::{
-    MOST_BYTES, PREFIX, Refusal, RouteOptions, Settings, Written, finding, guards,
+    MOST_BYTES, PREFIX, Refusal, RouteOptions, Settings, Written, class_objects, finding, guards,
     level::Level,
     option_of,
     paths::{PATHS, paths},
@@ -384,6 +384,8 @@ impl<'g> Grouping<'g> {
             None => {
                 let mut options = RouteOptions::default();
                 options.values.insert("ssl-redirect", OptionValue::Text("false".to_owned()));
+                let of_class = self.settings.class.defaults.get_key_value(class_objects::SERVICE);
+                options.values.extend(of_class.map(|(name, value)| (*name, value.clone())));
                 options
             }
         };

@@ -3,8 +3,10 @@
 use super::{
     Settings,
     auth::{AuthUrl, is_sign_in},
+    class_objects::{qualified_name, qualified_service},
     client,
     header::{self, headers_with_variables},
+    level::Level,
     network::networks,
     quantity::{byte_count, milliseconds, number},
     request_key::{self, RequestKey},
@@ -109,8 +111,12 @@ pub enum Kind {
         /// Whether values are regular expressions.
         patterns: bool,
     },
+    /// Namespace and name of an object of that kind.
+    QualifiedName(&'static str),
     /// A port of a Service of the same namespace.
     ServicePort,
+    /// A port of a Service with its namespace.
+    QualifiedServicePort,
     /// Ports of Services, each with the percentage of requests that it gets.
     Weights,
     /// A regular expression that is asked with paths.
@@ -159,6 +165,16 @@ pub enum Form {
 }
 
 impl Kind {
+    /// How the text is read at that level: the class is in no namespace.
+    #[must_use]
+    pub fn at(self, level: Level) -> Self {
+        match self {
+            Self::ConfigMap if level == Level::Class => Self::QualifiedName("ConfigMap"),
+            Self::ServicePort if level == Level::Class => Self::QualifiedServicePort,
+            other => other,
+        }
+    }
+
     /// Reads `text`.
     ///
     /// # Errors
@@ -219,7 +235,9 @@ impl Kind {
                 let read = conditions::read(text, of, patterns)?;
                 Some(OptionValue::Conditions(read.into()))
             }
+            Self::QualifiedName(_) => qualified_name(text).map(|_| OptionValue::Text(text.to_owned())),
             Self::ServicePort => service_port(text).map(|_| OptionValue::Text(text.to_owned())),
+            Self::QualifiedServicePort => qualified_service(text).map(|_| OptionValue::Text(text.to_owned())),
             Self::Weights => weights(text).map(OptionValue::Weights),
             Self::Regex => return regex(text.to_owned()),
             Self::OriginRegex => return regex(format!("^(?:{text})$")),
@@ -278,7 +296,9 @@ impl Kind {
             Self::Secret => "the name of a Secret in the same namespace".to_owned(),
             Self::ConfigMap => "the name of a ConfigMap in the same namespace".to_owned(),
             Self::Conditions { of, .. } => conditions::wanted(of).trim_start_matches("must be ").to_owned(),
+            Self::QualifiedName(kind) => format!("NAMESPACE/NAME of a {kind}"),
             Self::ServicePort => "NAME:PORT of a Service in the same namespace".to_owned(),
+            Self::QualifiedServicePort => "NAMESPACE/NAME:PORT of a Service".to_owned(),
             Self::Weights => format!(
                 "up to {MOST_WEIGHTS} times NAME:PORT=PERCENT of Services in the same namespace, separated by commas, 100 percent together at the most"
             ),

@@ -95,7 +95,7 @@ impl Written {
         if !row.levels.contains(&level) {
             return self.misplaced.push(row);
         }
-        match row.kind.read(text, settings) {
+        match row.kind.at(level).read(text, settings) {
             Ok(value) => _ = self.values.insert(row.name, value),
             Err(wanted) => self.refused.push(Refusal::of_value(name, text, wanted)),
         }

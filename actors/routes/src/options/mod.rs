@@ -5,6 +5,7 @@
 mod affinity;
 pub mod auth;
 pub mod class;
+pub(crate) mod class_objects;
 pub mod client;
 pub mod difference;
 pub mod groups;

@@ -2,7 +2,7 @@
 
 use super::{
     kind::Kind,
-    level::Level::{Ingress, Path},
+    level::Level::{Class, Ingress, Path},
     table::{ROW, Reload, Row, With},
 };
 
@@ -11,8 +11,8 @@ pub(super) const DEFAULT_SERVICE: Row = Row {
     kind: Kind::ServicePort,
     example: "sorry:80",
     reload: Reload::FirstUse,
-    levels: &[Path, Ingress],
-    about: "A Service of the same namespace that gets the requests while that of the path has no ready server.",
+    levels: &[Path, Ingress, Class],
+    about: "A Service of the same namespace that gets the requests while that of the path has no ready server. One of the class is in any namespace, and also gets the requests for hosts of the class that no route takes; where `extraContext.routes.defaults` names it, those for all other hosts, too.",
     ..ROW
 };
 
@@ -21,8 +21,8 @@ pub(super) const ERROR_PAGES: Row = Row {
     kind: Kind::ConfigMap,
     example: "pages",
     reload: Reload::Change,
-    about: "Labelled ConfigMap of the same namespace with pages of up to 12,000 bytes by their statuses: `503` or `503.html`, `404.json`, `500.txt`. They take the place of what HAProxy answers once a route is chosen: no ready server, one that fails or is too slow, `maintenance`.",
-    levels: &[Path, Ingress],
+    about: "Labelled ConfigMap of the same namespace with pages of up to 12,000 bytes by their statuses: `503` or `503.html`, `404.json`, `500.txt`. They take the place of what HAProxy answers once a route is chosen: no ready server, one that fails or is too slow, `maintenance`. Those of the class are in a ConfigMap of any namespace, and take no reload for one more route.",
+    levels: &[Path, Ingress, Class],
     ..ROW
 };
 
@@ -34,7 +34,7 @@ pub(super) const ERROR_PAGES_REPLACE: Row = Row {
     with: With::Beside("error-pages"),
     reload: Reload::Change,
     about: "`all`: pages take the place of servers' answers with these statuses, too.",
-    levels: &[Path, Ingress],
+    levels: &[Path, Ingress, Class],
     ..ROW
 };
 

@@ -1,7 +1,7 @@
 //! The table of options: what annotations `haproxy-haptic.org/NAME` mean. Parsing, refusals and the reference follow from it.
 
 use super::{
-    PREFIX, affinity, auth, client, header, health,
+    PREFIX, Settings, affinity, auth, client, header, health,
     kind::{Form, Kind},
     level::Level,
     pages, rate, redirects, tcp, tls,
@@ -55,6 +55,16 @@ pub enum Reload {
 }
 
 impl Row {
+    /// What its value must be, at whichever level it stands.
+    #[must_use]
+    pub fn expected(&self, settings: &Settings) -> String {
+        let (near, of_class) = (self.kind.expected(settings), self.kind.at(Class));
+        if self.kind == of_class || !self.levels.contains(&Class) {
+            return near;
+        }
+        format!("{near}; of the class {}", of_class.expected(settings))
+    }
+
     /// What is said where it stands elsewhere.
     #[must_use]
     pub fn misplaced(&self) -> String {
@@ -427,6 +437,7 @@ pub const TABLE: &[Row] = &[
             and servers' answers say which methods and headers are allowed.",
         ..ROW
     },
+    tls::DEFAULT_CERTIFICATE,
     pages::DEFAULT_SERVICE,
     Row {
         name: "deny-from",

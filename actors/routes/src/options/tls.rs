@@ -2,7 +2,7 @@
 
 use super::{
     kind::Kind,
-    level::Level::Ingress,
+    level::Level::{Class, Ingress},
     table::{ROW, Row, With},
 };
 
@@ -34,6 +34,15 @@ pub(super) const PASSTHROUGH_HTTP_PORT: Row = Row {
     with: With::Beside("ssl-passthrough"),
     levels: &[Ingress],
     about: "The port of the Service that requests over HTTP for `/` go to; they are not redirected.",
+    ..ROW
+};
+
+pub(super) const DEFAULT_CERTIFICATE: Row = Row {
+    name: "default-certificate",
+    kind: Kind::QualifiedName("Secret"),
+    example: "edge/wildcard-tls",
+    levels: &[Class],
+    about: "Secret, of type `kubernetes.io/tls` or labelled, with the certificate for hosts that `spec.tls` has without one: in the place of `defaultCertificate`, which stays that of all other hosts.",
     ..ROW
 };
 

@@ -123,7 +123,7 @@ fn costs(library: &str) -> Outcome<String> {
 }
 
 fn annotation(row: &Row) -> String {
-    let value = row.kind.expected(&Settings::default());
+    let value = row.expected(&Settings::default());
     let guards = if row.guards { "**Guards.** " } else { "" };
     let reload = match row.reload {
         Reload::No => "",

@@ -1,0 +1,98 @@
+//! Which routes count: changes of a route that take a reload are held to a pace, as those of Ingresses are.
+
+use super::{
+    levels::RouteId,
+    objects::{GatewayResource, Retry, RouteSpec},
+    parsed::ParsedObjects,
+    retries::RetryProfile,
+};
+use crate::reload_pace::{ReadAtStart, ReloadPace, ReloadsPerMinute};
+use haptic_model::{Finding, ObjectRef};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Instant,
+};
+
+type RouteResource = GatewayResource<RouteSpec>;
+
+/// The routes that count, each as it is or as it was before.
+#[derive(Debug, Default)]
+pub(super) struct CountingRoutes {
+    pace: ReloadPace<RouteResource>,
+    counting: BTreeMap<RouteId, Arc<RouteResource>>,
+}
+
+impl ReadAtStart for RouteResource {
+    /// Each way of trying again is a profile. All else comes and goes at run time, or stays for a while.
+    type Lines<'a> = BTreeSet<String>;
+
+    fn lines(&self) -> Self::Lines<'_> {
+        let retries = self.spec.rules.iter().filter_map(|rule| rule.get("retry"));
+        let profiles = retries.filter_map(|retry| {
+            let retry: Retry = serde_json::from_value(retry.clone()).ok()?;
+            Some(RetryProfile::of(&retry).ok()?.name())
+        });
+        profiles.collect()
+    }
+}
+
+impl CountingRoutes {
+    /// The same with all routes to come.
+    pub fn emptied(&self) -> Self {
+        Self { pace: self.pace.clone(), counting: BTreeMap::new() }
+    }
+
+    /// What time it is, and how many reloads a minute may be; without a time nothing waits.
+    pub fn set_clock(&mut self, clock: Option<(Instant, ReloadsPerMinute)>) {
+        self.pace.set_clock(clock);
+    }
+
+    /// When the next route's turn is.
+    pub fn due(&self) -> Option<Instant> {
+        self.pace.due()
+    }
+
+    /// The routes whose turn it is.
+    pub fn due_routes(&self) -> Vec<RouteId> {
+        let id = |object: &Arc<ObjectRef>| {
+            let (kind, _) = super::ROUTES.iter().find(|(_, resource)| *object.resource == **resource)?;
+            Some((*kind, (object.namespace.clone(), object.name.clone())))
+        };
+        self.pace.due_objects().filter_map(id).collect()
+    }
+
+    /// Whether none counts: the next ones begin anew.
+    pub fn is_empty(&self) -> bool {
+        self.counting.is_empty()
+    }
+
+    /// What is said of a route that waits.
+    pub fn found(&self, id: &RouteId) -> Option<Finding> {
+        self.pace.found(&object_of(id))
+    }
+
+    /// What counts of a route that is as `routes` has it. With `is_free` all begins anew.
+    pub fn admit(
+        &mut self,
+        id: &RouteId,
+        routes: Option<&ParsedObjects<RouteResource>>,
+        is_free: bool,
+    ) -> Option<Arc<RouteResource>> {
+        let (object, known) = (Arc::new(object_of(id)), self.counting.remove(id));
+        let counting = match routes.and_then(|routes| routes.get(&id.1.0, &id.1.1)) {
+            Some(wanted) => self.pace.admit(&object, known.as_ref(), wanted.clone(), is_free)?,
+            None => {
+                self.pace.delete(&object, known.as_deref());
+                return None;
+            }
+        };
+        self.counting.insert(id.clone(), counting.clone());
+        Some(counting)
+    }
+}
+
+fn object_of((kind, (namespace, name)): &RouteId) -> ObjectRef {
+    let resource = super::ROUTES.iter().find(|(known, _)| known == kind).map_or("", |(_, resource)| resource);
+    ObjectRef::new(resource, namespace, name)
+}
