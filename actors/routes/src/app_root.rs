@@ -9,11 +9,11 @@ use crate::{
 use haptic_model::Finding;
 use std::collections::BTreeMap;
 
-/// What a family's annotations say of the path `/` of whole hosts.
-pub(crate) fn of_hosts(said: &ForeignOptions) -> Option<OptionValues> {
+/// What a family's annotations say of the path `/` of whole hosts; `spreads`: whether they count there however paths are read.
+pub(crate) fn of_hosts(said: &ForeignOptions, spreads: bool) -> Option<OptionValues> {
     let is_of_root = |name: &str| name == "app-root" || name.starts_with("redirect-");
     let values = &said.ingress.written.values;
-    let asks = said.paths.is_some() && said.canary.is_none() && values.contains_key("app-root");
+    let asks = (spreads || said.paths.is_some()) && said.canary.is_none() && values.contains_key("app-root");
     asks.then(|| {
         // What others redirect elsewhere keeps its code.
         let is_of_others = |name: &str| name == "redirect-to" || name == "redirect-code";
@@ -22,7 +22,7 @@ pub(crate) fn of_hosts(said: &ForeignOptions) -> Option<OptionValues> {
     })
 }
 
-/// That it has no effect, because no route of the object takes requests for `/`. Of ingress-nginx whoever has `/` redirects.
+/// That it has no effect, because no route of the object takes requests for `/`. Of families whoever has `/` redirects.
 pub(crate) fn in_vain(
     grouping: &Grouping<'_>,
     claims: &Claims,
@@ -38,6 +38,6 @@ pub(crate) fn in_vain(
     })
 }
 
-fn takes_root(wanted: &Match) -> bool {
+pub(crate) fn takes_root(wanted: &Match) -> bool {
     matches!(wanted.shape, MatchShape::Regex(_)) || matches!(&*wanted.path, "" | "/")
 }

@@ -1,10 +1,15 @@
 //! What one object asks for, before it is known who else asks for the same.
 
 use super::{
-    contest::Age, findings::named_objects::NamedObject, matching::Match, names,
-    options::class_objects::QualifiedName, passthrough::PassedHosts, regex_cost::PatternCost,
+    contest::{Age, ClaimantRank},
+    findings::named_objects::NamedObject,
+    matching::Match,
+    names,
+    options::class_objects::QualifiedName,
+    passthrough::PassedHosts,
+    regex_cost::PatternCost,
 };
-use haptic_model::Finding;
+use haptic_model::{Finding, ObjectRef};
 use serde_json::{Map, Value};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -16,6 +21,8 @@ use std::{
 pub struct Claims {
     /// Of two that ask for the same, the older one gets it.
     pub age: Age,
+    /// Whether of two of the same age and namespace the last by name gets it.
+    pub is_last_first: bool,
     /// Its routes, in its own order.
     pub routes: Vec<RouteClaim>,
     /// The hosts it brings certificates for, as in [`Match::host`], with the names of the Secrets, in its namespace. Several for
@@ -169,6 +176,7 @@ impl Default for Claims {
     fn default() -> Self {
         Self {
             age: Age::Unknown,
+            is_last_first: false,
             routes: Vec::new(),
             certificates: BTreeMap::new(),
             client_ca: None,
@@ -190,6 +198,11 @@ impl Claims {
     /// Whether it wants TLS for a host.
     pub(crate) fn has_tls_at(&self, host: &str) -> bool {
         self.routes.iter().any(|route| route.tls && !route.repeated && *route.wanted.host == *host)
+    }
+
+    /// By which it is compared with others that ask for the same.
+    pub(crate) fn rank<'c>(&'c self, object: &'c ObjectRef) -> ClaimantRank<'c> {
+        ClaimantRank { age: &self.age, object, is_last_first: self.is_last_first }
     }
 
     /// The hosts, of which it has routes itself, and paths behind whose routes somebody is asked; not below a wildcard, where requests

@@ -1,11 +1,11 @@
 //! Who of those that ask for one thing has it.
 //!
-//! The namespace that asked first has it: that of the oldest object, of equal ages the first by namespace and name. A
-//! namespace that had it keeps its age there as long as it is remembered ([`super::memory`]).
+//! The namespace that asked first has it: that of the oldest object, of equal ages the first by namespace and name. Within a namespace the last
+//! by name is the first where its own controller has it so. A namespace that had it keeps its age there as long as it is remembered ([`super::memory`]).
 
 use crate::claims::ClaimPriority;
 use haptic_model::{HostHold, ObjectRef};
-use std::sync::Arc;
+use std::{cmp::Ordering, sync::Arc};
 
 /// When an object was created. The API server writes all times alike, so they are compared as texts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,6 +21,8 @@ pub enum Age {
 pub(super) struct Claimant {
     pub age: Age,
     pub object: Arc<ObjectRef>,
+    /// As [`crate::claims::Claims::is_last_first`].
+    pub is_last_first: bool,
     /// How firmly.
     pub standing: ClaimPriority,
     /// Whether it names a CA for clients.
@@ -73,8 +75,33 @@ impl Claimant {
         matches!(self.standing, ClaimPriority::Asked | ClaimPriority::Fallback)
     }
 
-    fn rank(&self) -> (&Age, &ObjectRef) {
-        (&self.age, &self.object)
+    fn rank(&self) -> ClaimantRank<'_> {
+        ClaimantRank { age: &self.age, object: &self.object, is_last_first: self.is_last_first }
+    }
+}
+
+/// By which claimants are in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ClaimantRank<'c> {
+    pub age: &'c Age,
+    pub object: &'c ObjectRef,
+    pub is_last_first: bool,
+}
+
+impl Ord for ClaimantRank<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_name = || match self.is_last_first {
+            true => other.object.name.cmp(&self.object.name),
+            false => self.object.name.cmp(&other.object.name),
+        };
+        let place = |rank: &Self| (&*rank.object.resource, &*rank.object.namespace, rank.is_last_first);
+        self.age.cmp(other.age).then_with(|| place(self).cmp(&place(other))).then_with(by_name)
+    }
+}
+
+impl PartialOrd for ClaimantRank<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
@@ -86,8 +113,8 @@ impl Claimants {
         }
     }
 
-    pub fn leave(&mut self, age: &Age, object: &ObjectRef) {
-        if let Ok(place) = self.0.binary_search_by(|other| other.rank().cmp(&(age, object))) {
+    pub fn leave(&mut self, rank: ClaimantRank<'_>) {
+        if let Ok(place) = self.0.binary_search_by(|other| other.rank().cmp(&rank)) {
             self.0.remove(place);
         }
     }

@@ -341,7 +341,11 @@ impl RouteIndex {
                 let first = |(_, route): &(&ObjectRef, &RouteClaim)| {
                     (route.wanted.shape == MatchShape::Exact, route.wanted.path.len())
                 };
-                if first(&keyed) > first(&listed) { keyed } else { listed }
+                let is_looser = matches!(listed.1.wanted.shape, MatchShape::Beginning | MatchShape::AnyCase)
+                    && listed.1.wanted.conditions.is_none();
+                let (keyed_is, listed_is) = (first(&keyed), first(&listed));
+                let keyed_counts = keyed_is > listed_is || (is_looser && keyed_is == listed_is);
+                if keyed_counts { keyed } else { listed }
             }
             (keyed, listed) => keyed.or(listed)?,
         };
@@ -360,6 +364,7 @@ impl RouteIndex {
         let claimant = |standing| Claimant {
             age: claims.age.clone(),
             object: object.clone(),
+            is_last_first: claims.is_last_first,
             standing,
             verifies: claims.client_ca.is_some(),
         };
@@ -398,7 +403,7 @@ impl RouteIndex {
     fn withdraw(&mut self, object: &Arc<ObjectRef>, claims: &Claims, touched: &mut Touched) {
         for route in claims.routes.iter().filter(|route| !route.repeated) {
             if let Some(contest) = self.matches.get_mut(&route.wanted) {
-                contest.claimants.leave(&claims.age, object);
+                contest.claimants.leave(claims.rank(object));
                 touched.matches.insert(route.wanted.clone());
             }
             if route.wanted.is_listed() {
@@ -425,13 +430,13 @@ impl RouteIndex {
             }
         }
         for host in hosts_of(claims) {
-            self.hosts.entry(host).routes.claimants.leave(&claims.age, object);
+            self.hosts.entry(host).routes.claimants.leave(claims.rank(object));
             touched.hosts.insert(host.clone());
         }
         for host in claims.certificates.keys() {
             let brought = &mut self.hosts.entry(host).certificates;
             touched.spread(host, object, brought);
-            brought.leave(&claims.age, object);
+            brought.leave(claims.rank(object));
             touched.hosts.insert(host.clone());
         }
         for host in claims.passed.iter().flat_map(|passed| passed.keys()) {
@@ -549,6 +554,11 @@ impl RouteIndex {
     /// The namespace that has a host's routes.
     pub(super) fn namespace_of(&self, host: &str) -> Option<&str> {
         Some(&self.hosts.get(host)?.routes.holder.as_ref()?.namespace)
+    }
+
+    /// Who has a host's routes, if it is there.
+    pub(super) fn first_at(&self, host: &str) -> Option<&Claimant> {
+        self.hosts.get(host)?.routes.holder.as_ref()?.object.as_ref()
     }
 
     /// The list of a host, if `object` is the one that it is printed for.

@@ -121,6 +121,8 @@ pub fn claims(json: &[u8], classes: &Classes, ground: &IngressGround<'_>) -> Res
     reading.claims.findings = found;
     reading.claims.named = named.into_iter().collect();
     reading.claims.age = metadata.creation_timestamp.map_or(Age::Unknown, Age::Since);
+    // `internal/ingress/controller/store`: sorted by namespace and name from the last to the first, then by age.
+    reading.claims.is_last_first = families.iter().any(|family| family.family == Family::IngressNginx);
     let mut hosts: Vec<Arc<str>> = Vec::new();
     for rule in &rules {
         let Some(host) = reading.host(rule.host.as_deref().unwrap_or_default(), true) else { continue };
@@ -132,6 +134,7 @@ pub fn claims(json: &[u8], classes: &Classes, ground: &IngressGround<'_>) -> Res
     if let Some(backend) = spec.default_backend.as_ref().filter(|_| !is_left_out) {
         reading.default_backend((!rules.is_empty()).then_some(&hosts), backend);
     }
+    reading.roots(&hosts);
     reading.www(&hosts);
     reading.redirected(redirected, &hosts);
     reading.rest(families.iter().find(|family| family.keeps_hosts()).map(|family| family.family));
@@ -342,6 +345,11 @@ impl Reading<'_> {
             if is_of_family && is_of_characters && !wanted.path.is_empty() && !text.ends_with('/') {
                 let beginning = Match { shape: MatchShape::Beginning, ..wanted.clone() };
                 self.lead(beginning, text, path.backend.as_ref(), None, own.clone());
+                let before = self.claims.routes.len();
+                self.lead(wanted, text, path.backend.as_ref(), None, own);
+                let left = self.claims.routes.iter_mut().skip(before);
+                left.for_each(|route| route.standing = ClaimPriority::Fallback);
+                continue;
             }
             self.lead(wanted, text, path.backend.as_ref(), None, own);
         }
@@ -357,10 +365,17 @@ impl Reading<'_> {
         }
         if let Some(rules) = self.grouping.annotations().path_rules(text) {
             self.add_family_rules(host, text, path_type.unwrap_or("ImplementationSpecific"), &mut own);
+            let is_same = rules.target.as_deref() == Some(text);
+            if is_same && self.grouping.own().text("forwarded-prefix").is_some() {
+                own.label.push_str(" not rewritten");
+                own.without.push("forwarded-prefix");
+            }
             if is_below(&rules.without_auth) {
                 own.label.push_str(" for everybody");
-                own.without = vec!["auth-url", "auth-secret"];
+                own.without.extend(["auth-url", "auth-secret"]);
             }
+        } else if text == "/" {
+            self.add_root(host, &mut own);
         }
         (!own.label.is_empty()).then_some(own)
     }
@@ -398,6 +413,29 @@ impl Reading<'_> {
         if let Some(root) = self.around.root(host) {
             own.label.push_str(&format!(" root of {host}"));
             own.options.extend(root.iter().map(|(name, value)| (*name, value.clone())));
+        }
+    }
+
+    /// Requests for `/` of hosts where no route of the Ingress takes them, and a family's `app-root` counts.
+    fn roots(&mut self, hosts: &[Arc<str>]) {
+        let routes = &self.claims.routes;
+        let Some(backend) = routes.first().map(|route| route.backend.clone()) else { return };
+        let taken = routes.iter().filter(|route| app_root::takes_root(&route.wanted));
+        let taken: HashSet<Arc<str>> = taken.map(|route| route.wanted.host.clone()).collect();
+        let is_of_rest = self.grouping.annotations().foreign().paths.is_some();
+        let left: BTreeSet<&Arc<str>> = hosts.iter().filter(|host| !taken.contains(*host)).collect();
+        for host in left.into_iter().filter(|host| !is_of_rest && &***host != ANY_HOST) {
+            let mut own = OwnOptions::default();
+            self.add_root(host, &mut own);
+            if own.label.is_empty() {
+                continue;
+            }
+            let says = RouteSays { protocol: None, own: Some(own) };
+            let group = self.grouping.number("", &backend.service, None, says);
+            let (wanted, tls) = (Match::exact(host, "/"), self.has_tls(host));
+            let (backend, standing) = (backend.clone(), ClaimPriority::Spare);
+            let route = RouteClaim { wanted, cost: None, backend, standing, tls, group, repeated: false };
+            self.claims.routes.push(route);
         }
     }
 
@@ -545,7 +583,8 @@ impl Reading<'_> {
         pattern: Option<&Pattern>,
         own: Option<OwnOptions>,
     ) {
-        wanted.conditions = self.grouping.annotations().conditions(path.unwrap_or_default()).map(Arc::new);
+        let annotations = self.grouping.annotations();
+        wanted.conditions = annotations.conditions(path.unwrap_or_default(), &backend.service).map(Arc::new);
         let standing = if path.is_none() { ClaimPriority::Fallback } else { ClaimPriority::Asked };
         let tls = self.has_tls(&wanted.host);
         let rewrite = pattern.and_then(|pattern| pattern.rewrite.clone());

@@ -162,6 +162,21 @@ impl Got<'_> {
     /// Why a route that takes other paths than its own, or of what is only another name of a host, is not for this object.
     fn host_of_others(&self, claim: &RouteClaim) -> Option<Finding> {
         let Match { host, .. } = &claim.wanted;
+        // Of ingress-nginx other names are those of no Ingress (`internal/ingress/controller`: createServers).
+        let has_rules = |host: &str| {
+            let mut routes = self.claims.routes.iter();
+            routes.any(|route| *route.wanted.host == *host && route.standing == ClaimPriority::Asked)
+        };
+        if claim.standing == ClaimPriority::Spare
+            && self.claims.is_last_first
+            && !has_rules(host)
+            && let Some(other) = self.index.first_at(host)
+            && other.asks()
+        {
+            let (wanted, host, other) = (&claim.wanted, host_name(host), &other.object);
+            let sentence = format!("{wanted} is not served: {other} has rules for {host}");
+            return Some(at(FindingKind::HostConflict, wanted, sentence));
+        }
         let namespace =
             self.index.namespace_of(host).filter(|namespace| **namespace != *self.object.namespace)?;
         (claim.wanted.is_listed() || claim.standing == ClaimPriority::Spare).then(|| {
@@ -308,6 +323,11 @@ impl Got<'_> {
     fn reason(&self, other: &ObjectRef, age: &Age) -> &'static str {
         if *age < self.claims.age {
             "which is older"
+        } else if *age == self.claims.age
+            && self.claims.is_last_first
+            && other.namespace == self.object.namespace
+        {
+            "which comes last by name"
         } else if *age == self.claims.age && *other < *self.object {
             "which comes first by name"
         } else {

@@ -10,8 +10,8 @@ use haptic_model::{Bundle, BundleFile, Diagnostic, crd::Allowance};
 /// The Lua file of the built-in libraries, by the digest of its text: with the library ingress, and with the library gateway without it. It
 /// holds no value of an object.
 const OF_LIBRARIES: [&str; 2] = [
-    "0db23bf83490c77084aece196237a57baf3805877c9b9181e6794f2dcafe88b6",
-    "53520b6bb98e214c53ec1c3fca06cdbadf0e3be92060b32c1cece192dfd5a9fa",
+    "65732163afbdf8d80a11577882ec5f257aa78a9737f1268ff1a9e0dbcf03e5e1",
+    "ceaa53edbd1a07a87b426190a277e99dd576e76affe727425ea0b880d9207433",
 ];
 
 /// Whether all that is needed is allowed. The path is that of a file, which may be the bundle's own: any of them, but of

@@ -104,6 +104,25 @@ fn a_server_that_fails_its_checks_gets_no_requests() {
 }
 
 #[test]
+fn a_server_that_fails_its_checks_at_another_port_gets_no_requests() {
+    let healthy = std::net::TcpListener::bind("127.0.1.1:0").unwrap();
+    let port = healthy.local_addr().unwrap().port().to_string();
+    std::thread::spawn(move || healthy.incoming().flatten().for_each(drop));
+    let options = [
+        ("health-check", "tcp"),
+        ("health-check-port", &*port),
+        ("health-check-interval", "500ms"),
+        ("health-check-fall", "1"),
+    ];
+    let mut manifests = leading_to("two", 80, &options);
+    manifests.extend(service("two", "IPv4", echo::start(), &["127.0.1.1", "127.0.1.2"]));
+    on_each_haproxy(&manifests, |site| {
+        within_patience(|| (0..10).all(|_| site.get(Scheme::Http, HOST, "/on").service() == Some(1)));
+        assert_eq!(site.get(Scheme::Https, HOST, "/off").service(), Some(2));
+    });
+}
+
+#[test]
 fn a_server_whose_agent_says_so_gets_no_requests() {
     let agent = std::net::TcpListener::bind("127.0.1.2:0").unwrap();
     let port = agent.local_addr().unwrap().port().to_string();

@@ -120,6 +120,9 @@ struct Asked {
     /// Headers of the answer.
     #[serde(default)]
     headers: BTreeMap<String, Option<String>>,
+    /// Headers of the answer, with `*` for whatever stands there.
+    #[serde(default)]
+    like: BTreeMap<String, String>,
 }
 
 fn shop() -> String {
@@ -295,10 +298,22 @@ impl Asked {
         };
         let sent = self.sent.iter().map(|(name, value)| told((name, value), answer.sent(name)));
         let headers = self.headers.iter().map(|(name, value)| told((name, value), answer.header(name)));
-        let all = facts.into_iter().flatten().chain(sent).chain(headers);
+        let like = self
+            .like
+            .iter()
+            .filter(|(name, form)| !answer.header(name).is_some_and(|got| has_form(got, form)));
+        let like =
+            like.map(|(name, form)| (name.clone(), form.clone(), format!("{:?}", answer.header(name))));
+        let all = facts.into_iter().flatten().chain(sent).chain(headers).chain(like);
         let wrong = all.filter(|(_, expected, got)| expected != got);
         wrong.map(|(what, expected, got)| format!("{}: {what} is {got}, not {expected}", self.ask)).collect()
     }
+}
+
+/// Whether a text is `form`, whatever stands there for its `*`.
+fn has_form(text: &str, form: &str) -> bool {
+    let (start, end) = form.split_once('*').unwrap();
+    text.strip_prefix(start).is_some_and(|rest| rest.ends_with(end))
 }
 
 /// Asks what the cases of a family ask.

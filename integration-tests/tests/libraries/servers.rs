@@ -3,7 +3,8 @@
 use crate::{
     SERIES,
     around::{Around, service},
-    auth_server, on_each_haproxy, on_each_haproxy_with,
+    auth_server::{self, Questions},
+    on_each_haproxy, on_each_haproxy_with,
     options::{both, certificate},
     patience::within_patience,
     protocols::leading_to,
@@ -334,12 +335,38 @@ fn a_client_has_so_many_requests_at_a_time() {
     so_many_at_a_time(Some(("concurrency-limit-status", "503")), 503);
 }
 
-fn so_many_at_a_time(more: Option<(&str, &str)>, refused: u16) {
+#[test]
+fn a_client_that_is_exempt_has_any_number_of_requests_at_a_time() {
+    let (manifests, questions) = slow(Some(("concurrency-limit-exempt", "127.0.0.0/8")));
+    on_each_haproxy(&manifests, |site| {
+        let held = format!("/never/{}", site.address(Scheme::Http).port());
+        let mut open = Vec::new();
+        within_patience(|| {
+            open.push(asking(site, &held));
+            questions.with(&held).len() > 3
+        });
+    });
+}
+
+/// A Service that never answers some requests, at the path `/`, and what it was asked.
+fn slow(more: Option<(&str, &str)>) -> (Vec<Value>, Questions) {
     let (port, questions) = auth_server::start();
     let options: Vec<_> = [("concurrency-limit", "2")].into_iter().chain(more).collect();
     let mut manifests = leading_to("slow", 80, &options);
     manifests[0]["spec"]["rules"][0]["http"]["paths"][0]["path"] = json!("/");
     manifests.extend(service("slow", "IPv4", port, &["127.0.0.1"]));
+    (manifests, questions)
+}
+
+/// A client that has asked, and waits.
+fn asking(site: &Site, path: &str) -> TcpStream {
+    let client = TcpStream::connect(site.address(Scheme::Http)).unwrap();
+    (&client).write_all(format!("GET {path} HTTP/1.1\r\nHost: {HOST}\r\n\r\n").as_bytes()).unwrap();
+    client
+}
+
+fn so_many_at_a_time(more: Option<(&str, &str)>, refused: u16) {
+    let (manifests, questions) = slow(more);
     on_each_haproxy(&manifests, |site| {
         for _ in 0..5 {
             assert_eq!(
@@ -351,9 +378,7 @@ fn so_many_at_a_time(more: Option<(&str, &str)>, refused: u16) {
         let held = format!("/never/{}", site.address(Scheme::Http).port());
         let mut open = Vec::new();
         within_patience(|| {
-            let client = TcpStream::connect(site.address(Scheme::Http)).unwrap();
-            (&client).write_all(format!("GET {held} HTTP/1.1\r\nHost: {HOST}\r\n\r\n").as_bytes()).unwrap();
-            open.push(client);
+            open.push(asking(site, &held));
             questions.with(&held).len() >= 2
         });
         for scheme in SCHEMES {

@@ -153,7 +153,7 @@ fn input_message(event: &Event) -> (MessageLevel, String) {
             // That somebody writes a wrong one is no fault of the controller's; that a validator does not answer is.
             if asked.silent.is_empty() { MessageLevel::Warn } else { MessageLevel::Error },
             format!(
-                "{} is refused{}, the one before stays in force: {}",
+                "{} is refused{}, so nothing changes: {}",
                 configuration(name),
                 by_whom(asked),
                 by_validator(diagnostics)

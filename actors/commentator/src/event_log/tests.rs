@@ -299,7 +299,7 @@ fn each_error_of_a_configuration_is_told_below_its_validator_and_a_users_mistake
     assert_eq!(line.level, MessageLevel::Warn);
     assert_eq!(
         line.text,
-        "configuration edge/demo is refused after 12 ms (3 validators), the one before stays in force: 3 errors\n\
+        "configuration edge/demo is refused after 12 ms (3 validators), so nothing changes: 3 errors\n\
          template:\n  unknown function; template main:3:1\n  unknown function; template main:5:1\n\
          jsonpath:\n  no such path; field spec.watchedResources.x.indexBy[0]"
     );

@@ -19,7 +19,7 @@ use std::{
 };
 
 /// Options that count for more than the Ingress that has them, or that decide how its paths are read: they stay where they are.
-const SPREAD: [&str; 10] = [
+const SPREAD: [&str; 11] = [
     "app-root",
     "canary-",
     "client-ca-",
@@ -27,6 +27,8 @@ const SPREAD: [&str; 10] = [
     // Of the Service the first port counts, and which that is may change.
     "default-service",
     "error-service",
+    // Only where something takes the place of the path.
+    "forwarded-prefix",
     "path-type",
     "redirect-www",
     "rewrite-",

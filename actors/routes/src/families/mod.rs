@@ -208,7 +208,7 @@ impl ForeignOptions {
             for family in families.clone() {
                 let translation = translate(family, annotations, service, about, settings);
                 level.closed |= translation.closed;
-                level.blocked = level.blocked.take().or(translation.blocked);
+                level.blocked = all_of(level.blocked.take(), translation.blocked);
                 all.dropped |= translation.dropped;
                 all.refuses |= translation.refuses;
                 all.paths = all.paths.take().or(translation.paths);
@@ -283,6 +283,16 @@ impl ForeignOptions {
     #[must_use]
     pub fn level(&self, service: Option<&str>) -> &ForeignLevel {
         service.and_then(|service| self.of_services.get(service)).unwrap_or(&self.ingress)
+    }
+}
+
+/// The networks of both.
+fn all_of(first: Option<OptionValue>, second: Option<OptionValue>) -> Option<OptionValue> {
+    match (first, second) {
+        (Some(OptionValue::Networks(first)), Some(OptionValue::Networks(second))) => {
+            Some(OptionValue::Networks(first.iter().chain(second.iter()).cloned().collect()))
+        }
+        (first, second) => first.or(second),
     }
 }
 

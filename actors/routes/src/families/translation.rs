@@ -13,6 +13,9 @@ use crate::{
 use haptic_model::{Finding, FindingKind, suggest::did_you_mean};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// All clients.
+pub const EVERYBODY: &str = "0.0.0.0/0, ::/0";
+
 /// So many names that are no key's are told.
 const FEW: usize = 5;
 
@@ -442,6 +445,12 @@ impl<'t> Translation<'t> {
     pub fn close(&mut self, key: &str, why: &str) {
         self.closed = true;
         self.find(FindingKind::ForeignUnreadable, key, format!("{why}: all requests get 503"));
+    }
+
+    /// Nobody gets in, whatever other annotations say, because of `key`: what is wrong with it. For a controller whose refusals are 403.
+    pub fn forbid(&mut self, key: &str, why: &str) {
+        self.block(EVERYBODY);
+        self.find(FindingKind::ForeignUnreadable, key, format!("{why}: all requests get 403"));
     }
 
     /// The same of lines that cannot be read.

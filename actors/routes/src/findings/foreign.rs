@@ -65,7 +65,7 @@ const COUNTERPARTS: &[(&str, &str)] = &[
     ("hsts-include-subdomains", "hsts-subdomains"),
     ("hsts-max-age", "hsts-max-age"),
     ("hsts-preload", "hsts-preload"),
-    ("limit-allowlist", "rate-limit-exempt"),
+    ("limit-allowlist", "rate-limit-exempt and concurrency-limit-exempt"),
     ("limit-rpm", "rate-limit and rate-limit-period"),
     ("limit-rps", "rate-limit"),
     ("limit-whitelist", "rate-limit-exempt"),

@@ -72,7 +72,7 @@ pub fn host_options(json: &[u8], classes: &Classes) -> (Age, Vec<(Arc<str>, Host
     // Without the names that certificates must have, whoever has any of the authority's would get in.
     let lacks_names = has("/auth-tls-match-cn") && !client.contains_key("client-certificate-names");
     let closed = said.ingress.closed && has("/auth-tls-secret") && (client.is_empty() || lacks_names);
-    let root = app_root::of_hosts(&said);
+    let root = app_root::of_hosts(&said, families.iter().any(spreads));
     // They are names of the first host.
     let first = rules.first().map(|rule| host_of(rule.host.as_deref().unwrap_or_default()));
     let aliases: Vec<Arc<str>> = said.aliases.iter().map(|alias| host_of(alias)).collect();
@@ -86,7 +86,9 @@ pub fn host_options(json: &[u8], classes: &Classes) -> (Age, Vec<(Arc<str>, Host
             if first.as_ref() == Some(&host) {
                 of_host.aliases.clone_from(&aliases);
             }
-            let longest = paths_of(rule).map(|(text, _)| text.len()).max().unwrap_or_default();
+            // Of those whose paths do not count the oldest one says it.
+            let lengths = paths_of(rule).map(|(text, _)| text.len()).filter(|_| said.paths.is_some());
+            let longest = lengths.max().unwrap_or_default();
             let known = of_host.root.take().filter(|(length, _)| *length >= longest);
             of_host.root = known.or_else(|| Some((longest, root.clone()?)));
             continue;

@@ -12,7 +12,8 @@ use serde_json::{Value as Json, json};
 const LONGEST_URI: usize = 1000;
 /// What stands for the host of the request.
 const OWN_HOST: [&str; 2] = ["$host", "$http_host"];
-const SIGN_IN_VARIABLES: [&str; 5] = ["host", "http_host", "scheme", "request_uri", "escaped_request_uri"];
+const SIGN_IN_VARIABLES: [&str; 6] =
+    ["host", "http_host", "scheme", "path", "request_uri", "escaped_request_uri"];
 
 /// What [`AuthUrl`] is read of, behind "it must be".
 pub const EXPECTED: &str = "a URL of up to 1000 characters: https://$host/PATH, http://SERVICE:PORT/PATH, \
@@ -191,8 +192,17 @@ pub const SIGN_IN: Row = Row {
     name: "auth-signin",
     kind: Kind::Text { most: 1000, form: Form::SignIn },
     example: "https://$host/oauth2/start?rd=$escaped_request_uri",
-    about: "Clients are redirected there instead of 401. `$host`, `$http_host`, `$scheme`, `$request_uri` and `$escaped_request_uri` are the \
+    about: "Clients are redirected there instead of 401. `$host`, `$http_host`, `$scheme`, `$path`, `$request_uri` and `$escaped_request_uri` are the \
         request's; without one of the last two the URL of the request is added as a parameter.",
+    ..BESIDE
+};
+
+/// `auth-signin-always`.
+pub const SIGN_IN_ALWAYS: Row = Row {
+    name: "auth-signin-always",
+    example: "true",
+    with: With::Beside("auth-signin"),
+    about: "`true`: clients are redirected there by whatever does not let their requests pass, and no parameter is added.",
     ..BESIDE
 };
 

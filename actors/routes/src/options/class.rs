@@ -11,8 +11,9 @@ use std::{collections::BTreeMap, sync::Arc};
 type Values = BTreeMap<&'static str, OptionValue>;
 
 /// What may be enforced, each with what lets in others besides: beside a bound that would be none.
-const LET_IN_OTHERS: [(&str, &str); 4] = [
+const LET_IN_OTHERS: [(&str, &str); 5] = [
     ("allow-from", "satisfy"),
+    ("concurrency-limit", "concurrency-limit-exempt"),
     ("cors-allow-origin", "cors-allow-origin-regex"),
     ("deny-from", "satisfy"),
     ("maintenance", "maintenance-except"),
@@ -318,6 +319,10 @@ mod tests {
         for list in ["allow-from", "deny-from"] {
             assert_eq!(of(json!({list: "10.0.0.0/8"}), &either, "satisfy"), Json::Null, "{list}");
         }
+        let all = [("concurrency-limit", "9"), ("concurrency-limit-exempt", "0.0.0.0/0")];
+        let exempt = |enforced: Json| of(enforced, &all, "concurrency-limit-exempt")[0]["network"].clone();
+        assert_eq!(exempt(json!({"concurrency-limit": 5})), Json::Null);
+        assert_eq!(exempt(json!({})), json!("0.0.0.0/0"));
         let except = [("maintenance-except", "0.0.0.0/0")];
         let network = |enforced: Json| of(enforced, &except, "maintenance-except")[0]["network"].clone();
         assert_eq!(network(json!({"maintenance": true})), Json::Null);

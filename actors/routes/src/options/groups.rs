@@ -160,15 +160,17 @@ impl Annotations {
         levels.flat_map(|written| written.values.keys()).any(|name| row(name).is_some_and(|row| row.guards))
     }
 
-    /// What requests for a path must have besides.
+    /// What requests for a path that leads to a Service must have besides.
     #[must_use]
-    pub fn conditions(&self, path: &str) -> Option<RouteConditions> {
-        let of = |option: &str| match self.value_of(path, option) {
+    pub fn conditions(&self, path: &str, service: &str) -> Option<RouteConditions> {
+        let foreign = &self.foreign.level(Some(service)).written;
+        let value_of = |option: &str| self.nearest(path, foreign, option);
+        let of = |option: &str| match value_of(option) {
             Some(OptionValue::Conditions(all)) => all.to_vec(),
             _ => Vec::new(),
         };
         let both = |exact: &str, patterns: &str| of(exact).into_iter().chain(of(patterns)).collect();
-        let mut methods = match self.value_of(path, "match-methods") {
+        let mut methods = match value_of("match-methods") {
             Some(OptionValue::Names(methods)) => methods.to_vec(),
             _ => Vec::new(),
         };
@@ -189,7 +191,12 @@ impl Annotations {
 
     /// An option of a path as it stands there, or at the Ingress.
     fn value_of(&self, path: &str, option: &str) -> Option<&OptionValue> {
-        let levels = self.paths.get(path).into_iter().chain([&self.ingress, &self.foreign.ingress.written]);
+        self.nearest(path, &self.foreign.ingress.written, option)
+    }
+
+    /// The same, beside what families say.
+    fn nearest<'a>(&'a self, path: &str, foreign: &'a Written, option: &str) -> Option<&'a OptionValue> {
+        let levels = self.paths.get(path).into_iter().chain([&self.ingress, foreign]);
         levels.into_iter().find_map(|written| written.values.get(option))
     }
 

@@ -80,6 +80,14 @@ pub(super) const PATH: Row = Row {
     ..OF_CHECKS
 };
 
+pub(super) const PORT: Row = Row {
+    name: "health-check-port",
+    kind: Kind::Number { least: 1, most: 65_535, what: "a port" },
+    example: "9090",
+    about: "The port of each server that is asked; that of requests without it.",
+    ..OF_CHECKS
+};
+
 pub(super) const RISE: Row = Row {
     name: "health-check-rise",
     kind: Kind::Number { least: 1, most: 100, what: "a number of checks" },

@@ -394,7 +394,7 @@ impl Form {
                 format!("a path that begins with one /, of up to {most} characters without blanks and |")
             }
             Self::SignIn => format!(
-                "a URL or path of up to {most} characters without blanks and |, of variables only $host, $http_host, $scheme, $request_uri and $escaped_request_uri"
+                "a URL or path of up to {most} characters without blanks and |, of variables only $host, $http_host, $scheme, $path, $request_uri and $escaped_request_uri"
             ),
             Self::Host => "a host in lower case, and maybe a port".to_owned(),
             Self::ServerName => format!("a host in lower case, {OWN_HOST} or {NO_NAME}"),

@@ -178,6 +178,7 @@ pub const TABLE: &[Row] = &[
         ..ROW
     },
     auth::SIGN_IN,
+    auth::SIGN_IN_ALWAYS,
     auth::SIGN_IN_PARAMETER,
     auth::TIMEOUT,
     auth::URL,
@@ -335,6 +336,14 @@ pub const TABLE: &[Row] = &[
         ..ROW
     },
     Row {
+        name: "concurrency-limit-exempt",
+        kind: Kind::Networks,
+        example: "10.0.0.0/8, fd00::/8",
+        with: With::Beside("concurrency-limit"),
+        about: "Clients from there have no limit.",
+        ..ROW
+    },
+    Row {
         name: "concurrency-limit-status",
         kind: Kind::Choice(&["429", "503"]),
         example: "503",
@@ -466,6 +475,7 @@ pub const TABLE: &[Row] = &[
     health::INTERVAL,
     health::METHOD,
     health::PATH,
+    health::PORT,
     health::RISE,
     health::STATUS,
     health::TIMEOUT,

@@ -41,7 +41,14 @@ pub struct Users {
 pub fn of_lines(text: &str, limits: &Limits) -> Result<Users, String> {
     let lines = text.lines().map(str::trim).enumerate();
     let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
-    collect(lines.map(|(index, line)| (format!("line {}", index + 1), line.split_once(':'))), limits)
+    collect(lines.map(|(index, line)| (format!("line {}", index + 1), user_of(line))), limits)
+}
+
+/// A name, and a hash or password. What stands behind another colon is a comment (nginx: auth_basic_user_file): no hash has one, a password may.
+fn user_of(line: &str) -> Option<(&str, &str)> {
+    let (name, hash) = line.split_once(':')?;
+    let is_hash = hash.starts_with('$') || hash.starts_with("{SHA}");
+    Some((name, hash.split_once(':').filter(|_| is_hash).map_or(hash, |(hash, _)| hash)))
 }
 
 /// Reads a Secret whose entries are users, with their hashes.

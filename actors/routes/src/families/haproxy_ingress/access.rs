@@ -145,11 +145,12 @@ pub(super) fn rates(said: &Said<'_>, out: &mut Translation<'_>) {
     if let Some(one) = wrong.first() {
         out.differs("limit-whitelist", &format!("has {one:?}, which is no network: the limit counts for it"));
     }
-    if !networks.is_empty() && positive("limit-rps").is_some() {
-        out.set("rate-limit-exempt", &networks.join(", "), "limit-whitelist");
-    }
-    if positive("limit-connections").is_some() {
-        out.differs("limit-whitelist", "counts for limit-rps, and not for limit-connections");
+    for (key, option) in
+        [("limit-rps", "rate-limit-exempt"), ("limit-connections", "concurrency-limit-exempt")]
+    {
+        if !networks.is_empty() && positive(key).is_some() {
+            out.set(option, &networks.join(", "), "limit-whitelist");
+        }
     }
 }
 

@@ -26,10 +26,13 @@ pub(super) fn external(said: &Said<'_>, out: &mut Translation<'_>) {
     let url = match url.strip_prefix("svc://") {
         Some(rest) => match of_service(rest) {
             Some(url) => url,
-            None => return out.close("auth-url", "is not svc://[NAMESPACE/]NAME:PORT/PATH"),
+            None => return out.forbid("auth-url", "is not svc://[NAMESPACE/]NAME:PORT/PATH"),
         },
         None => url.to_owned(),
     };
+    if !out.is_value("auth-url", &url) {
+        return out.forbid("auth-url", "is nothing that can be asked");
+    }
     out.set("auth-url", &url, "auth-url");
     match said.text("auth-method") {
         None => {}
@@ -41,7 +44,12 @@ pub(super) fn external(said: &Said<'_>, out: &mut Translation<'_>) {
     }
     if let Some(page) = said.text("auth-signin") {
         match variables(page) {
-            Some(page) => out.set("auth-signin", &page, "auth-signin"),
+            Some(page) => {
+                out.set("auth-signin", &page, "auth-signin");
+                if out.values.contains_key("auth-signin") {
+                    out.set("auth-signin-always", "true", "auth-signin");
+                }
+            }
             None => out.ignore(
                 "auth-signin",
                 "has an expression that is not the host, the path or the URL of the request",
@@ -92,7 +100,8 @@ fn variables(text: &str) -> Option<String> {
         read.push_str(match expression {
             "hdr(host)" | "req.hdr(host)" => "$http_host",
             "var(req.host)" => "$host",
-            "path" | "pathq" | "url" | "capture.req.uri" | "var(req.path)" => "$escaped_request_uri",
+            "path" | "var(req.path)" => "$path",
+            "pathq" | "url" | "capture.req.uri" => "$request_uri",
             _ => return None,
         });
         rest = more;
@@ -160,10 +169,7 @@ mod tests {
     #[test]
     fn expressions_of_the_request_are_variables() {
         let text = "https://a/start?rd=https://%[hdr(host)]%[path]";
-        assert_eq!(
-            variables(text).as_deref(),
-            Some("https://a/start?rd=https://$http_host$escaped_request_uri")
-        );
+        assert_eq!(variables(text).as_deref(), Some("https://a/start?rd=https://$http_host$path"));
         assert_eq!(variables("https://a/%[src]"), None);
         assert_eq!(variables("/login").as_deref(), Some("/login"));
     }

@@ -19,6 +19,7 @@ pub(super) fn balance(said: &Said<'_>, out: &mut Translation<'_>) {
 pub(super) fn checks(said: &Said<'_>, out: &mut Translation<'_>) {
     let path = said.text("health-check-uri");
     let others = [
+        ("health-check-port", "health-check-port"),
         ("health-check-interval", "health-check-interval"),
         ("health-check-rise-count", "health-check-rise"),
         ("health-check-fall-count", "health-check-fall"),

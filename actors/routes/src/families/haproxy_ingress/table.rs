@@ -55,11 +55,7 @@ pub const TABLE: &[FamilyKey] = &[
     },
     FamilyKey {
         to: KeyTarget::Option("app-root"),
-        ..differs(
-            "app-root",
-            HOST,
-            "of its own routes, not of those that others of its namespace have on the host: the Ingress with the path / says it",
-        )
+        ..differs("app-root", HOST, "of the hosts' routes of its namespace")
     },
     FamilyKey { value: GO_SWITCH, ..served("assign-backend-server-id", SERVERS) },
     differs("auth-external-placement", SERVERS, "makes no difference"),
@@ -90,7 +86,7 @@ pub const TABLE: &[FamilyKey] = &[
         ..differs("auth-secret", SERVERS, "of its own namespace; without the Secret nobody gets in")
     },
     FamilyKey {
-        to: KeyTarget::Group(&["auth-signin"]),
+        to: KeyTarget::Group(&["auth-signin", "auth-signin-always"]),
         ..differs("auth-signin", SERVERS, "of expressions those of host, path and URL")
     },
     FamilyKey {
@@ -282,7 +278,7 @@ pub const TABLE: &[FamilyKey] = &[
         to: KeyTarget::Group(&["health-check-interval"]),
         ..served("health-check-interval", SERVERS)
     },
-    finding("health-check-port", SERVERS, "Kubernetes' readiness decides: give the pods a readinessProbe"),
+    FamilyKey { to: KeyTarget::Group(&["health-check-port"]), ..served("health-check-port", SERVERS) },
     FamilyKey { to: KeyTarget::Group(&["health-check-rise"]), ..served("health-check-rise-count", SERVERS) },
     FamilyKey {
         to: KeyTarget::Group(&["health-check", "health-check-method", "health-check-path"]),
@@ -361,8 +357,8 @@ pub const TABLE: &[FamilyKey] = &[
         ..differs("limit-rps", SERVERS, "each Ingress counts for itself, and clients of IPv6 by their /64")
     },
     FamilyKey {
-        to: KeyTarget::Group(&["rate-limit-exempt"]),
-        ..differs("limit-whitelist", SERVERS, "for limit-rps alone")
+        to: KeyTarget::Group(&["rate-limit-exempt", "concurrency-limit-exempt"]),
+        ..differs("limit-whitelist", SERVERS, "for what of it is no network the limits count")
     },
     FamilyKey { value: GO_SWITCH, ..finding("load-server-state", CONFIG, "not needed") },
     FamilyKey { value: GO_SWITCH, ..served("master-exit-on-failure", CONFIG) },

@@ -40,11 +40,8 @@ fn networks(text: &str) -> (Vec<&str>, Vec<&str>) {
     all.partition(|one| Network::of(one).is_some())
 }
 
-/// Which requests a Service gets, and of whom all hosts ask certificates: neither is known here.
+/// Of whom all hosts ask certificates is not known here.
 pub(super) fn unknown_guards(said: &Said<'_>, out: &mut Translation<'_>) {
-    if said.has("route-acl") {
-        out.close("route-acl", "says which requests its Service gets, which is not known here");
-    }
     if said.has("client-ca") && !said.is_on("client-crt-optional") {
         out.closed_by_config(
             "client-ca",
@@ -140,9 +137,9 @@ pub(super) fn cors(said: &Said<'_>, out: &mut Translation<'_>) {
     let answers = said.text("cors-respond-to-options") == Some("true");
     out.set("cors-preflight", if answers { "every" } else { "pass" }, "cors-respond-to-options");
     let methods = said.text("cors-allow-methods").unwrap_or("*").to_ascii_uppercase();
-    let known = |method: &str| METHODS.contains(&method.trim());
-    if methods == "*" || methods.split(',').all(known) {
-        out.set("cors-allow-methods", &methods, "cors-allow-methods");
+    let methods: Vec<&str> = methods.split(',').map(str::trim).collect();
+    if methods == ["*"] || methods.iter().all(|method| METHODS.contains(method)) {
+        out.set("cors-allow-methods", &methods.join(", "), "cors-allow-methods");
     } else {
         out.ignore("cors-allow-methods", &format!("is not * or some of {}", METHODS.join(", ")));
     }

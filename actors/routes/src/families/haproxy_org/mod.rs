@@ -6,6 +6,7 @@ mod access;
 pub(super) mod custom_resources;
 mod headers;
 mod paths;
+mod route_acl;
 mod servers;
 mod table;
 mod values;
@@ -23,6 +24,7 @@ pub const PREFIXES: &[&str] = &["haproxy.org/", "haproxy.com/", "ingress.kuberne
 pub(super) const GROUPS: &[fn(&Said<'_>, &mut Translation<'_>)] = &[
     access::sources,
     access::unknown_guards,
+    route_acl::conditions,
     access::passwords,
     access::rates,
     access::cors,

@@ -14,7 +14,9 @@ const PORT: i64 = 8443;
 /// From HTTP to HTTPS: for all hosts of an Ingress that has TLS for any (`pkg/annotations/ingress/httpsRedirect.go`).
 pub(super) fn to_https(said: &Said<'_>, out: &mut Translation<'_>) {
     let unless_said = out.about.names_tls_hosts && !said.names("ssl-redirect");
-    if !said.switch("ssl-redirect").unwrap_or(unless_said) {
+    // There a code that is no number makes no rule.
+    let has_no_code = said.names("ssl-redirect-code") && !said.has("ssl-redirect-code");
+    if has_no_code || !said.switch("ssl-redirect").unwrap_or(unless_said) {
         return out.set("ssl-redirect", "false", "ssl-redirect");
     }
     out.set("ssl-redirect", "always", "ssl-redirect");
@@ -47,6 +49,12 @@ pub(super) fn rewrites(said: &Said<'_>, out: &mut Translation<'_>) {
             }
             [path] => rules.push(format!("^(/.*) {path}")),
             // Of what takes any path, too, HAProxy is asked with one that is not empty.
+            // A path that begins with what was found begins with its slash.
+            ["(.*)" | "^(.*)" | "(.*)$" | "^(.*)$", path]
+                if path.starts_with("\\1") && path.matches('\\').count() == 1 =>
+            {
+                rules.push(format!("^/(.*) /{path}"));
+            }
             ["(.*)" | "^(.*)" | "(.*)$" | "^(.*)$" | ".*", path] => rules.push(format!("^(/.*) {path}")),
             [pattern, path] => rules.push(format!("{pattern} {path}")),
             _ => out.differs(

@@ -80,7 +80,11 @@ pub const TABLE: &[FamilyKey] = &[
     FamilyKey {
         wrong: WrongValue::Deny,
         to: KeyTarget::Group(&["auth-secret"]),
-        ..differs("auth-type", INGRESS, "any other value than `basic-auth` protects the route, too")
+        ..differs(
+            "auth-type",
+            INGRESS,
+            "any other value than `basic-auth` protects the route, too; HTTP is redirected to HTTPS before a password is asked for",
+        )
     },
     FamilyKey {
         to: KeyTarget::Group(&[
@@ -243,7 +247,7 @@ pub const TABLE: &[FamilyKey] = &[
         ..differs(
             "rate-limit-requests",
             INGRESS,
-            "each Ingress counts for itself, and clients of IPv6 by their /64",
+            "each Ingress counts for itself, requests without a password, too, and clients of IPv6 by their /64",
         )
     },
     differs("rate-limit-size", INGRESS, "the size of the table is HAPTIC's"),
@@ -285,10 +289,17 @@ pub const TABLE: &[FamilyKey] = &[
     },
     FamilyKey {
         wrong: WrongValue::Deny,
+        to: KeyTarget::Group(&[
+            "match-headers",
+            "match-headers-regex",
+            "match-query",
+            "match-query-regex",
+            "match-methods",
+        ]),
         ..differs(
             "route-acl",
             &[Service],
-            "which requests its Service gets is not known here: all of them get 503; `match-headers` or `canary-*` of the Ingress say the same",
+            "conditions of headers as wholes, cookies, parameters of the query and methods that must all hold; with others, such as `rand`, all requests for its routes get 503",
         )
     },
     served("scale-server-slots", SERVERS),

@@ -64,7 +64,11 @@ fn kept(key: &str, durations: Option<&str>, to: &mut Translation<'_>) {
         return to
             .differs("auth-cache-key", "has what is not known of requests here: every request is asked for");
     };
-    let Some(time) = time_of_passing(durations.unwrap_or("200 202 401 5m")).filter(|time| *time > 0) else {
+    let durations = durations.unwrap_or("200 202 401 5m");
+    if !durations.split(',').all(is_duration) {
+        return to.close("auth-cache-duration", "is no list of statuses with a time behind them");
+    }
+    let Some(time) = time_of_passing(durations).filter(|time| *time > 0) else {
         return to.differs("auth-cache-duration", "has no time for 200: every request is asked for");
     };
     to.set("auth-cache", &format!("{}ms", time.min(LONGEST_KEPT)), "auth-cache-duration");
@@ -91,6 +95,17 @@ fn alike(key: &str) -> Option<String> {
     }
     // What is the same for everybody lets nobody pass.
     (!parts.is_empty()).then(|| parts.into_iter().collect::<Vec<_>>().join(", "))
+}
+
+/// Whether an entry is statuses, or none, and a time.
+fn is_duration(entry: &str) -> bool {
+    let words: Vec<&str> = entry.split_whitespace().collect();
+    let Some((time, codes)) = words.split_last() else { return false };
+    let is_status =
+        |code: &&str| *code == "any" || code.parse().is_ok_and(|code: u16| (100..=599).contains(&code));
+    let unit = time.trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_time = unit.len() < time.len() && ["", "ms", "s", "m", "h", "d", "w", "M", "y"].contains(&unit);
+    codes.iter().all(is_status) && is_time
 }
 
 /// Of `200 202 10m, 401 1m` the time for 200, in milliseconds.
@@ -154,6 +169,9 @@ pub fn limits(said: &Said<'_>, to: &mut Translation<'_>) {
     }
     if let Some(most) = given("limit-connections") {
         to.set("concurrency-limit", &most.to_string(), "limit-connections");
+        if let Some(networks) = said.text("limit-allowlist") {
+            to.set("concurrency-limit-exempt", networks, "limit-allowlist");
+        }
         let status = refusal(said, "limit-conn-status-code", &["429", "503"], to);
         to.set("concurrency-limit-status", &status, "limit-connections");
     }
@@ -173,6 +191,12 @@ mod tests {
         for key in ["", "all", "$ssl_client_s_dn", "$host$upstream_addr", "$"] {
             assert_eq!(alike(key), None, "{key}");
         }
+    }
+
+    #[test]
+    fn an_entry_is_statuses_and_a_time() {
+        assert!(["200 202 10m", " any 1d", "5", "401 1M"].into_iter().all(is_duration));
+        assert!(!["", "200 soon", "ok 1m", "200 10q", "m"].into_iter().any(is_duration));
     }
 
     #[test]

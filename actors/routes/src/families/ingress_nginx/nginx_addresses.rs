@@ -1,9 +1,10 @@
 //! `allow` and `deny`: the first one that has an address counts.
 
-use crate::{families::Translation, options::network::Network};
+use crate::{
+    families::{Translation, translation::EVERYBODY},
+    options::network::Network,
+};
 
-/// Every address.
-pub const EVERYBODY: &str = "0.0.0.0/0, ::/0";
 /// As many networks as this are read.
 const MOST: usize = 500;
 /// So often one network is compared with another one.

@@ -1,13 +1,13 @@
 //! Snippets: text of nginx, of which nothing is ever printed. Where the operator says so, what is known in it becomes options.
 
 use super::{
-    nginx_addresses::{EVERYBODY, NginxAddresses},
+    nginx_addresses::NginxAddresses,
     nginx_conditions::{self, NginxNeeds},
     nginx_rewrites::{self, NginxRedirect, NginxRewrite},
     nginx_text::{NginxStatement, statements},
 };
 use crate::{
-    families::{Said, Translation},
+    families::{Said, Translation, translation::EVERYBODY},
     options::quantity::milliseconds,
 };
 
@@ -138,8 +138,11 @@ impl NginxSnippet {
         }
     }
 
-    /// Only what the Ingress itself asks for is refused.
+    /// Only what the Ingress itself asks for is refused, but for a path of a whole host.
     fn takes_if(&mut self, condition: &[&str], block: &[NginxStatement]) -> bool {
+        if let Some(["$uri", "=", path]) = nginx_conditions::operands(condition) {
+            return self.rewrites.is_empty() && self.takes_location(path, block);
+        }
         let [NginxStatement { words, block: None }] = block else { return false };
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         match words[..] {

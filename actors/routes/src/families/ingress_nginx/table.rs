@@ -1,9 +1,9 @@
 //! The keys of kubernetes/ingress-nginx, as of its last release (1.15).
 
 use super::values::{
-    BALANCE, BASIC, BODY_SIZE, CAPTURE, COMMON_NAME, CONNECTION, COOKIE, EXPRESSION, FULL_NAME, LIST, NAMES,
-    PROTOCOL, REALM, SAME_SITE, SATISFY, SECRET_TYPE, STATUSES, TEXT_OR_OFF, URL, URL_WITH_VARIABLES,
-    VARIABLES, VERIFY_CLIENT, VERSIONS,
+    BALANCE, BASIC, BODY_SIZE, CAPTURE, CIPHERS, COMMON_NAME, CONNECTION, COOKIE, EXPRESSION, FULL_NAME,
+    HOSTS, LIST, NAMES, PLAIN, PROTOCOL, REALM, SAME_SITE, SATISFY, SECRET_TYPE, STATUSES, TEXT_OR_OFF, URL,
+    URL_WITH_VARIABLES, VARIABLES, VERIFY_CLIENT, VERSIONS,
 };
 use crate::families::{
     key::{FamilyKey, KeyPlace, KeyTarget, WrongValue},
@@ -17,8 +17,8 @@ const BOTH: &[KeyPlace] = &[Ingress, Config];
 /// Those that only the ConfigMap has.
 const ONLY_CONFIG: &[KeyPlace] = &[Config];
 
-const SNIPPET: &str = "without `snippets: translate` nothing of it counts, and with it headers, redirects, rewrites, times, sizes, addresses, and what `if` refuses by method, header or parameter; nothing of it is ever printed, and what is not known of a text that may keep requests out gives all of them 503. `return 403` is 403, other refusals of all requests are 503, as is 403 beside `satisfy: any`; what `if` refuses gets what other routes of the host say, or 404; with `allow` nobody else gets in, with and without `deny all`; the new path of `rewrite … last` goes to the Service of the Ingress";
-const SNIPPET_OF_HOST: &str = "as configuration-snippet, without `if` and without rewrites of paths, and with `location = /x` that returns or denies; addresses and refusals count for the Ingresses of its namespace on the same hosts, anything else for its own";
+const SNIPPET: &str = "without `snippets: translate` nothing of it counts, and with it headers, redirects, rewrites, times, sizes, addresses, what `if` refuses by method, header or parameter, and what it answers at one path (`$uri =`); nothing of it is ever printed, and what is not known of a text that may keep requests out gives all of them 503. `return 403` is 403, other refusals of all requests are 503, as is 403 beside `satisfy: any`; what `if` refuses gets what other routes of the host say, or 404; with `allow` nobody else gets in, with and without `deny all`; the new path of `rewrite … last` goes to the Service of the Ingress";
+const SNIPPET_OF_HOST: &str = "as configuration-snippet, without `if` of anything but `$uri =` and without rewrites of paths, and with `location = /x` that returns or denies; addresses and refusals count for the Ingresses of its namespace on the same hosts, anything else for its own";
 /// What snippets may set.
 const BY_SNIPPET: &[&str] = &[
     "closed",
@@ -167,7 +167,7 @@ pub const TABLE: &[FamilyKey] = &[
     key("enable-underscores-in-headers").reads(GO_SWITCH).at(ONLY_CONFIG).differs("headers with `_` in their names pass as they are"),
     key("error-log-level").at(ONLY_CONFIG).cannot(LOGS),
     key("error-log-path").at(ONLY_CONFIG).cannot(LOGS),
-    key("fastcgi-index").wrong(Drop).cannot(FASTCGI),
+    key("fastcgi-index").reads(PLAIN).wrong(Drop).cannot(FASTCGI),
     key("fastcgi-params-configmap").wrong(Drop).cannot(FASTCGI),
     key("force-ssl-redirect").reads(GO_SWITCH).at(BOTH).may_set(&["ssl-redirect"]),
     key("forwarded-for-header").at(ONLY_CONFIG).cannot(TRUSTED),
@@ -208,16 +208,16 @@ pub const TABLE: &[FamilyKey] = &[
     key("keep-alive").at(ONLY_CONFIG).cannot("the setting timeouts.keepAlive"),
     key("keep-alive-requests").at(ONLY_CONFIG).differs("a connection has any number of requests"),
     key("large-client-header-buffers").at(ONLY_CONFIG).differs("the headers of a request have about 15 KB in all"),
-    key("limit-allowlist").reads(LIST).may_set(&["rate-limit-exempt"]).wrong(Drop),
+    key("limit-allowlist").reads(LIST).may_set(&["rate-limit-exempt", "concurrency-limit-exempt"]).wrong(Drop),
     key("limit-burst-multiplier").reads(INTEGER).may_set(&["rate-limit-burst"]),
     key("limit-conn-status-code").reads(INTEGER).at(ONLY_CONFIG).may_set(&["concurrency-limit-status"]).differs("429 or 503"),
     key("limit-conn-zone-variable").at(ONLY_CONFIG).cannot("clients are counted by their addresses"),
-    key("limit-connections").reads(INTEGER).may_set(&["concurrency-limit"]).wrong(Drop).differs("IPv6 clients are counted by their /64"),
+    key("limit-connections").reads(INTEGER).may_set(&["concurrency-limit"]).wrong(Drop).differs("IPv6 clients are counted by their /64, and lists of addresses are asked first"),
     key("limit-rate").reads(INTEGER).at(BOTH).may_set(&["bandwidth"]),
     key("limit-rate-after").reads(INTEGER).at(BOTH).cannot("an answer is limited from its first byte on"),
     key("limit-req-status-code").reads(INTEGER).at(ONLY_CONFIG).may_set(&["rate-limit-status"]),
-    key("limit-rpm").reads(INTEGER).may_set(&["rate-limit"]).wrong(Drop).differs("beside limit-rps the lower of both counts; IPv6 clients are counted by their /64"),
-    key("limit-rps").reads(INTEGER).may_set(&["rate-limit"]).wrong(Drop).differs("IPv6 clients are counted by their /64"),
+    key("limit-rpm").reads(INTEGER).may_set(&["rate-limit"]).wrong(Drop).differs("beside limit-rps the lower of both counts; IPv6 clients are counted by their /64, and lists of addresses are asked first"),
+    key("limit-rps").reads(INTEGER).may_set(&["rate-limit"]).wrong(Drop).differs("IPv6 clients are counted by their /64, and lists of addresses are asked first"),
     alias("limit-whitelist", "limit-allowlist").reads(LIST).wrong(Drop),
     key("load-balance").reads(BALANCE).at(BOTH).may_set(&["balance"]).wrong(Drop).differs("ewma is leastconn"),
     key("location-snippet").at(ONLY_CONFIG).cannot("text of nginx is never printed; snippets of the operator have lines of `haproxy.cfg`"),
@@ -240,7 +240,7 @@ pub const TABLE: &[FamilyKey] = &[
     key("no-auth-locations").at(ONLY_CONFIG),
     key("no-tls-redirect-locations").at(ONLY_CONFIG).may_set(&["ssl-redirect"]),
     key("opentelemetry-config").at(ONLY_CONFIG).cannot(TRACES),
-    key("opentelemetry-operation-name").at(BOTH).wrong(Drop).cannot(TRACES),
+    key("opentelemetry-operation-name").reads(PLAIN).at(BOTH).wrong(Drop).cannot(TRACES),
     key("opentelemetry-trust-incoming-span").reads(GO_SWITCH).at(BOTH).cannot(TRACES),
     key("otel-max-export-batch-size").at(ONLY_CONFIG).cannot(TRACES),
     key("otel-max-queuesize").at(ONLY_CONFIG).cannot(TRACES),
@@ -297,7 +297,7 @@ pub const TABLE: &[FamilyKey] = &[
     key("reuse-port").reads(GO_SWITCH).at(ONLY_CONFIG),
     key("rewrite-target").reads(CAPTURE).may_set(&["rewrite-target"]).differs("variables but groups: nothing is rewritten"),
     key("satisfy").reads(SATISFY).may_set(&["satisfy"]).differs("of a password and auth-url both must let a request pass"),
-    key("server-alias").wrong(Drop).differs("expressions are no hosts here"),
+    key("server-alias").reads(HOSTS).wrong(Drop).differs("expressions are no hosts here"),
     key("server-name-hash-bucket-size").at(ONLY_CONFIG),
     key("server-name-hash-max-size").at(ONLY_CONFIG),
     key("server-snippet").may_set(BY_SNIPPET).differs(SNIPPET_OF_HOST),
@@ -314,7 +314,7 @@ pub const TABLE: &[FamilyKey] = &[
     key("session-cookie-secure").reads(GO_SWITCH).may_set(&["affinity-cookie-secure"]),
     key("skip-access-log-urls").at(ONLY_CONFIG).cannot(LOGS),
     key("ssl-buffer-size").at(ONLY_CONFIG).cannot(TLS_OF_ALL),
-    key("ssl-ciphers").at(BOTH).may_set(&["tls-ciphers"]).wrong(Drop).differs("for hosts that the Ingress brings certificates for, and of the ciphers those that tls-ciphers has"),
+    key("ssl-ciphers").reads(CIPHERS).at(BOTH).may_set(&["tls-ciphers"]).wrong(Drop).differs("for hosts that the Ingress brings certificates for, and of the ciphers those that tls-ciphers has"),
     key("ssl-dh-param").at(ONLY_CONFIG).cannot(TLS_OF_ALL),
     key("ssl-early-data").reads(GO_SWITCH).at(ONLY_CONFIG).cannot(TLS_OF_ALL),
     key("ssl-ecdh-curve").at(ONLY_CONFIG).cannot(TLS_OF_ALL),

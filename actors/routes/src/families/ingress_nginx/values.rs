@@ -32,6 +32,24 @@ pub const EXPRESSION: ValueReader = ValueReader {
     read: |text| read(text, is_of_expression),
 };
 
+/// Ciphers of OpenSSL.
+pub const CIPHERS: ValueReader = ValueReader {
+    expected: "letters, digits, and characters of + : _ - !",
+    read: |text| read(text, |c| c.is_ascii_alphanumeric() || "+:_-!".contains(c)),
+};
+
+/// Names of files or operations.
+pub const PLAIN: ValueReader = ValueReader {
+    expected: "letters, digits, and characters of . - _",
+    read: |text| read(text, |c| c.is_ascii_alphanumeric() || ".-_".contains(c)),
+};
+
+/// Hosts, or expressions for them.
+pub const HOSTS: ValueReader = ValueReader {
+    expected: "hosts separated by commas",
+    read: |text| read(text, |c| is_of_expression(c) || ", ".contains(c)),
+};
+
 /// A path with groups.
 pub const CAPTURE: ValueReader = ValueReader {
     expected: "a path, maybe with groups such as $1",

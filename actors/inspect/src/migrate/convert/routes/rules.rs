@@ -92,7 +92,7 @@ impl RuleMaker<'_> {
         self.left.options(&options, &self.plain);
         let backend = self.backend(&service.name, service.port.text())?;
         let (wanted, rewrite) = self.compared(host, path)?;
-        let conditions = self.written.conditions(&path.path).unwrap_or_default();
+        let conditions = self.written.conditions(&path.path, &service.name).unwrap_or_default();
         let matches = self.matches(path, &wanted, &conditions)?;
         let redirect = filters::redirect(&options, &mut self.left);
         let is_first = redirect.is_some() && options.is_on("redirect-first");
