@@ -304,7 +304,7 @@ fn each_error_of_a_configuration_is_told_below_its_validator_and_a_users_mistake
          jsonpath:\n  no such path; field spec.watchedResources.x.indexBy[0]"
     );
     let one = refused(asked.clone(), vec![template(3)]);
-    assert!(one.text.ends_with("stays in force: unknown function; template main:3:1"), "{}", one.text);
+    assert!(one.text.ends_with("so nothing changes: unknown function; template main:3:1"), "{}", one.text);
     let accepted = emit(&Event::ConfigAccepted { name: "edge/demo".into(), revision: 2, asked });
     assert_eq!(accepted.text, "configuration edge/demo is accepted as revision 2 after 12 ms (3 validators)");
 }
