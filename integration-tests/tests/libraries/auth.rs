@@ -318,6 +318,14 @@ fn clients_are_led_to_where_they_sign_in_and_back() {
         route("named", &[url, ("auth-signin", "/login"), ("auth-signin-redirect-param", "back")]),
         route("other", &[("auth-url", "http://sso/status/403"), ("auth-signin", "/login")]),
         route("cookies", &[("auth-url", "http://sso/status/401"), ("auth-signin", "/login")]),
+        route(
+            "always",
+            &[
+                ("auth-url", "http://sso/status/403"),
+                ("auth-signin", "https://login.example/in?at=$path"),
+                ("auth-signin-always", "true"),
+            ],
+        ),
     ];
     asking(&routes, |site, _| {
         let location = |path: &str| {
@@ -331,6 +339,7 @@ fn clients_are_led_to_where_they_sign_in_and_back() {
         assert_eq!(location("/added?y"), to(&format!("https://login.example/start?x=1&rd={back}")));
         assert_eq!(location("/named"), to("/login?back=http%3A%2F%2Fa.example%2Fnamed"));
         assert_eq!(get(site, "/other", "").status, 403);
+        assert_eq!(location("/always/x?y"), to("https://login.example/in?at=/always/x"));
         assert_eq!(get(site, "/cookies", "").header("set-cookie"), Some("c=3"));
         assert_eq!(get(site, "/full", "Cookie: session=good\r\n").service(), Some(1));
     });

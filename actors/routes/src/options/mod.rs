@@ -7,6 +7,7 @@ pub mod auth;
 pub mod class;
 pub(crate) mod class_objects;
 pub mod client;
+mod concurrency;
 pub mod difference;
 pub mod groups;
 pub mod header;

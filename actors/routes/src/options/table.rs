@@ -1,7 +1,7 @@
 //! The table of options: what annotations `haproxy-haptic.org/NAME` mean. Parsing, refusals and the reference follow from it.
 
 use super::{
-    PREFIX, Settings, affinity, auth, client, header, health,
+    PREFIX, Settings, affinity, auth, client, concurrency, header, health,
     kind::{Form, Kind},
     level::Level,
     pages, rate, redirects, tcp, tls,
@@ -327,30 +327,9 @@ pub const TABLE: &[Row] = &[
         about: "The media types that are.",
         ..ROW
     },
-    Row {
-        name: "concurrency-limit",
-        kind: Kind::Number { least: 1, most: 1_000_000, what: "a number of requests" },
-        example: "10",
-        reload: Reload::FirstUse,
-        about: "Of each client (an IPv4 address, an IPv6 /64) no more requests are answered at a time; the next one gets 429. Each Ingress and each HAProxy counts for itself.",
-        ..ROW
-    },
-    Row {
-        name: "concurrency-limit-exempt",
-        kind: Kind::Networks,
-        example: "10.0.0.0/8, fd00::/8",
-        with: With::Beside("concurrency-limit"),
-        about: "Clients from there have no limit.",
-        ..ROW
-    },
-    Row {
-        name: "concurrency-limit-status",
-        kind: Kind::Choice(&["429", "503"]),
-        example: "503",
-        with: With::Beside("concurrency-limit"),
-        about: "What the next one gets; 429 without it.",
-        ..ROW
-    },
+    concurrency::LIMIT,
+    concurrency::EXEMPT,
+    concurrency::STATUS,
     Row {
         name: "connect-error-status",
         kind: Kind::Choice(&["502", "503"]),
