@@ -84,7 +84,7 @@ impl ConfigActor {
                 }
                 self.publish_state();
             }
-            IntakeStep::Validate(candidate, credentials) => self.validate(candidate, credentials, context),
+            IntakeStep::Validate(candidate, credentials) => self.validate(*candidate, credentials, context),
         }
     }
 

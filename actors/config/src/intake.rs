@@ -69,7 +69,7 @@ pub enum IntakeStep {
     /// Only the state changes.
     Declare(ConfigState),
     /// Ask the validators about this one.
-    Validate(ConfigCandidate, Credentials),
+    Validate(Box<ConfigCandidate>, Credentials),
 }
 
 /// Remembers what was judged, so that nothing is judged or told twice.
@@ -155,7 +155,7 @@ impl Intake {
         if self.refused.as_ref() == Some(candidate) || self.serves(candidate, credentials) {
             return IntakeStep::Nothing;
         }
-        IntakeStep::Validate(candidate.clone(), credentials.clone())
+        IntakeStep::Validate(Box::new(candidate.clone()), credentials.clone())
     }
 
     /// Those in force, if they are of the Secret that `candidate` names.
@@ -391,7 +391,7 @@ mod tests {
         let mut intake = serving("a");
         assert_eq!(intake.look(&found("a", "p")), IntakeStep::Nothing);
         let IntakeStep::Validate(c, new) = intake.look(&found("a", "q")) else { panic!("rotation is news") };
-        let (active, events) = intake.validated(c, &new, all(vec![]));
+        let (active, events) = intake.validated(*c, &new, all(vec![]));
         assert!(matches!(events[0], Event::CredentialsChanged));
         assert_eq!(active.unwrap().credentials.len(), 2);
     }
@@ -429,7 +429,7 @@ mod tests {
         let IntakeStep::Validate(newer, last) = intake.look(&without_secret(candidate("b"))) else {
             panic!("it names the same Secret")
         };
-        intake.validated(newer, &last, all(vec![]));
+        intake.validated(*newer, &last, all(vec![]));
         assert!(intake.judgement().unwrap().credentials.is_some());
 
         let told = intake.look_at_credentials(&found("b", "p"));
@@ -450,7 +450,7 @@ mod tests {
         assert_eq!(intake.look(&seen), IntakeStep::Nothing);
         let there = SourceState { credentials: Some(Ok(credentials("q"))), ..seen };
         let IntakeStep::Validate(candidate, new) = intake.look(&there) else { panic!("now it is there") };
-        let (active, _) = intake.validated(candidate, &new, all(vec![]));
+        let (active, _) = intake.validated(*candidate, &new, all(vec![]));
         assert_eq!(active.unwrap().credentials.first(), Some(&credentials("q")));
     }
 
