@@ -380,6 +380,26 @@ fn a_frontend_that_leads_to_no_backend_is_found_by_its_port() {
     assert!(done.code == Some(1) && !done.out.contains("no Ingress"), "{}", done.out);
 }
 
+#[test]
+fn what_no_route_of_a_class_takes_goes_to_its_service_while_that_has_servers() {
+    let place = Place::new();
+    let ours = "extraContext: {ingressClass: {name: ours}";
+    let left = format!("{ours}, routes: {{defaults: {{default-service: 'default/web:80'}}}}");
+    place.write("config.yaml", &CONFIG.replace(ours, &left));
+    place.write("objects/all.yaml", OBJECTS);
+    for url in ["http://shop.example/nowhere", "http://unknown.example/"] {
+        explained(
+            &place,
+            url,
+            0,
+            &["goes to backend default_class:default_web_80, 1 server", "10.0.0.1:8080"],
+        );
+    }
+    place
+        .write("objects/all.yaml", &OBJECTS.replace("endpoints: [{addresses: [10.0.0.1]}]", "endpoints: []"));
+    explained(&place, "http://unknown.example/", 1, &["is not served"]);
+}
+
 /// Its own templates, with a section that is frontend and backend in one.
 const LISTEN: &str = "apiVersion: haproxy-haptic.org/v1alpha1
 kind: HAProxyTemplateConfig

@@ -2,7 +2,11 @@
 //!
 //! The fetches and converters are those by which configurations choose backends; of any other one nothing is guessed.
 
-use super::explanation::{Context, ExplainedRequest, ExplanationStep};
+use super::{
+    explanation::{Context, ExplainedRequest, ExplanationStep},
+    servers,
+};
+use haptic_haproxy::Document;
 use std::{collections::HashMap, sync::Arc};
 
 /// What an expression gives.
@@ -25,6 +29,8 @@ pub struct Arrival {
 /// A request on its way: what its variables hold, and which lines of maps it came by.
 pub struct Traveller<'a> {
     pub context: &'a Context<'a>,
+    /// haproxy.cfg.
+    pub document: &'a Document<'a>,
     pub request: &'a ExplainedRequest,
     /// Where HAProxy takes it.
     pub arrival: Arrival,
@@ -36,9 +42,14 @@ pub struct Traveller<'a> {
 
 impl<'a> Traveller<'a> {
     /// One that has come by nothing yet.
-    pub fn new(context: &'a Context<'a>, request: &'a ExplainedRequest, arrival: Arrival) -> Self {
+    pub fn new(
+        context: &'a Context<'a>,
+        document: &'a Document<'a>,
+        request: &'a ExplainedRequest,
+        arrival: Arrival,
+    ) -> Self {
         let (variables, maps, texts) = (HashMap::new(), Vec::new(), HashMap::new());
-        Self { context, request, arrival, variables, maps, texts }
+        Self { context, document, request, arrival, variables, maps, texts }
     }
 
     /// The value of `expression`.
@@ -99,6 +110,7 @@ impl<'a> Traveller<'a> {
             "bool" => text(if argument == "true" { "1" } else { "0" }),
             "int" => text(argument),
             "var" => self.variables.get(argument).cloned().unwrap_or(Sample::Nothing),
+            "nbsrv" => self.ready_servers(argument),
             "always_true" => text("1"),
             "always_false" => text("0"),
             // A request of which only the URL is known has no other headers and parameters.
@@ -136,6 +148,7 @@ impl<'a> Traveller<'a> {
                     .map_or(Sample::Nothing, |(_, v)| Sample::Text(v.to_owned()))
             }
             "length" => Sample::Text(text.len().to_string()),
+            "nbsrv" => self.ready_servers(text),
             "strcmp" => match self.fetch(&format!("var({})", argument(0))) {
                 Sample::Text(other) => Sample::Text((text.cmp(&other) as i8).to_string()),
                 Sample::Nothing => Sample::Nothing,
@@ -157,6 +170,12 @@ impl<'a> Traveller<'a> {
             }
             _ => Sample::Unknown(converter.to_owned()),
         }
+    }
+
+    /// How many servers a backend has to send requests to. What their checks find is not known here: they pass.
+    fn ready_servers(&self, backend: &str) -> Sample {
+        let ready = servers::ready(self.document, backend);
+        ready.map_or(Sample::Nothing, |count| Sample::Text(count.to_string()))
     }
 
     /// A number, or the variable that holds one.

@@ -72,7 +72,7 @@ fn follow(
     let mut explanation = Explanation { request: request.clone(), ..Explanation::default() };
     explanation.steps.extend(gateway.map(PortOfGateway::step));
     let arrival = Arrival { port: gateway.map(|gateway| gateway.target), ..Arrival::default() };
-    let mut traveller = Traveller::new(context, request, arrival);
+    let mut traveller = Traveller::new(context, document, request, arrival);
     let mut is_absent = false;
     match ways(document, &mut traveller, &mut explanation) {
         RouteFinding::Backend(name) => {

@@ -16,6 +16,13 @@ pub fn socket_of(document: &Document<'_>, backend: &str) -> Option<String> {
     (is_socket && servers.next().is_none()).then(|| address.to_owned())
 }
 
+/// How many servers a backend has that are not in maintenance; `None`: there is no such backend.
+pub fn ready(document: &Document<'_>, backend: &str) -> Option<usize> {
+    let section = document.section(&SectionKind::Backend, backend)?;
+    let servers = section.lines.iter().filter(|line| line.keyword() == "server");
+    Some(servers.filter(|line| !line.from(3).iter().any(|word| word.value == "disabled")).count())
+}
+
 /// Adds the backend and its servers.
 pub fn list(
     document: &Document<'_>,
