@@ -28,7 +28,7 @@ pub struct LogLevel {
     handle: reload::Handle<EnvFilter, Registry>,
     levels: Arc<Mutex<Levels>>,
     /// Of a configuration that asks for none.
-    of_environment: &'static str,
+    of_environment: Wanted,
     forced: Arc<Publisher<Option<Wanted>>>,
 }
 
@@ -47,7 +47,7 @@ pub struct Levels {
 pub fn start() -> LogLevel {
     let asked = std::env::var("LOG_LEVEL").unwrap_or_default();
     let of_environment = level_of(&asked);
-    let (filter, handle) = reload::Layer::new(filter(of_environment));
+    let (filter, handle) = reload::Layer::new(filter(of_environment.name()));
     let registry = tracing_subscriber::registry().with(filter);
     let started = if std::io::stderr().is_terminal() {
         registry.with(human(std::io::stderr)).try_init()
@@ -58,13 +58,13 @@ pub fn start() -> LogLevel {
     if !asked.is_empty() && Wanted::parse(&asked).is_none() {
         tracing::warn!(LOG_LEVEL = asked, "LOG_LEVEL is no level; use trace, debug, info, warn or error");
     }
-    let levels = Levels { configured: of_environment.to_owned(), forced: None };
+    let levels = Levels { configured: of_environment.name().to_owned(), forced: None };
     LogLevel { handle, levels: Arc::new(Mutex::new(levels)), of_environment, forced: Arc::new(topic(None).0) }
 }
 
 /// The level that `LOG_LEVEL` asks for: what is none is as if it said nothing.
-fn level_of(variable: &str) -> &'static str {
-    Wanted::parse(variable).map_or("info", Wanted::name)
+fn level_of(variable: &str) -> Wanted {
+    Wanted::parse(variable).unwrap_or(Wanted::Info)
 }
 
 /// What is said, then what belongs to it. Nothing of it is a command to the terminal.
@@ -120,7 +120,7 @@ fn json<S>() -> tracing_subscriber::fmt::Layer<S, JsonFields, Format<Json>> {
 impl LogLevel {
     /// The configured level is this one from now on (`INFO`, `debug`, …); `None`: the environment's.
     pub fn configure(&self, level: Option<&str>) {
-        let level = level.unwrap_or(self.of_environment).to_lowercase();
+        let level = level.unwrap_or(self.of_environment.name()).to_lowercase();
         if std::mem::replace(&mut self.lock().configured, level.clone()) != level {
             tracing::info!(level, "log level changed");
             self.take_effect();
@@ -133,6 +133,12 @@ impl LogLevel {
         self.forced.publish(level);
         self.take_effect();
         tracing::info!(level = level.map(Wanted::name), "log level forced, or let go");
+    }
+
+    /// That of a configuration that asks for none.
+    #[must_use]
+    pub fn of_environment(&self) -> Wanted {
+        self.of_environment
     }
 
     /// What is configured and what is forced.
@@ -209,9 +215,9 @@ mod tests {
     #[test]
     fn a_configuration_says_the_level_if_it_says_one_and_the_environment_else() {
         for (variable, level) in [("", "info"), ("loud", "info"), ("DEBUG", "debug"), ("error", "error")] {
-            assert_eq!(level_of(variable), level);
+            assert_eq!(level_of(variable).name(), level);
         }
-        let logs = LogLevel { of_environment: "warn", ..start() };
+        let logs = LogLevel { of_environment: Wanted::Warn, ..start() };
         for (configured, level) in [(None, "warn"), (Some("DEBUG"), "debug"), (None, "warn")] {
             logs.configure(configured);
             assert_eq!(logs.levels().configured, level);

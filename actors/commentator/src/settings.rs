@@ -27,16 +27,38 @@ impl Default for ObserverSettings {
 }
 
 impl ObserverSettings {
-    /// Those of `config`; the defaults while there is none, and for a level that is none.
+    /// Those of `config`; the defaults while there is none, and for a level that is none. The level of the whole log is
+    /// `of_environment` until the configuration has one.
     #[must_use]
-    pub fn of(config: Option<&ActiveConfig>) -> Self {
-        let default = Self::default();
+    pub fn of(config: Option<&ActiveConfig>, of_environment: MessageLevel) -> Self {
+        let is_traced = |level| level == MessageLevel::Trace;
+        let default = Self { traced: is_traced(of_environment), ..Self::default() };
         config.map_or(default, |config| {
             let spec = &config.spec.controller.event_commentator;
             let level = MessageLevel::parse(&spec.log_level).unwrap_or(default.level);
             let level_of_log = config.spec.logging.level.as_deref().and_then(MessageLevel::parse);
-            let traced = level_of_log == Some(MessageLevel::Trace);
+            let traced = is_traced(level_of_log.unwrap_or(of_environment));
             Self { enabled: spec.enabled, buffer_size: spec.buffer_size.min(MOST_KEPT), level, traced }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_is_logged_where_the_environment_asks_for_it_and_the_configuration_for_nothing() {
+        let config = |level: Option<&str>| {
+            let spec = serde_json::json!({"credentialsSecretRef": {"name": "c"}, "podSelector": {"matchLabels": {}},
+                "logging": level.map_or_else(|| serde_json::json!({}), |level| serde_json::json!({"level": level}))});
+            ActiveConfig::of("edge", "haptic", serde_json::from_value(spec).unwrap())
+        };
+        let traced = |level: Option<&str>, of_environment| {
+            ObserverSettings::of(Some(&config(level)), of_environment).traced
+        };
+        assert!(traced(None, MessageLevel::Trace) && traced(Some("TRACE"), MessageLevel::Info));
+        assert!(!traced(None, MessageLevel::Debug) && !traced(Some("INFO"), MessageLevel::Trace));
+        assert!(ObserverSettings::of(None, MessageLevel::Trace).traced);
     }
 }

@@ -39,6 +39,7 @@ pub(super) fn start(
         config: readers.config.clone(),
         fleet: readers.fleet.clone(),
         forced_level: log_level.forced(),
+        level_of_environment: log_level.of_environment(),
         history: readers.history.clone(),
         losses: Losses::default(),
     };

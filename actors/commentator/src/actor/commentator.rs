@@ -29,6 +29,8 @@ pub struct Observed {
     pub fleet: Topic<Fleet>,
     /// The level that somebody wants in place of the configured one.
     pub forced_level: Topic<Option<MessageLevel>>,
+    /// The level of a configuration that asks for none.
+    pub level_of_environment: MessageLevel,
     /// Where every event is kept.
     pub history: History,
     /// How many events it was too slow for.
@@ -42,9 +44,13 @@ impl CommentatorActor {
         Self { own, observed, commentary: EventLog::new() }
     }
 
+    fn settings(&self) -> ObserverSettings {
+        let config = self.observed.config.latest();
+        ObserverSettings::of(config.as_ref().as_ref().map(AsRef::as_ref), self.observed.level_of_environment)
+    }
+
     fn comment(&mut self, event: &Event) {
-        let settings =
-            ObserverSettings::of(self.observed.config.latest().as_ref().as_ref().map(AsRef::as_ref));
+        let settings = self.settings();
         let fleet = self.observed.fleet.latest();
         let moment = EventContext { now: Instant::now(), fleet: &fleet, remembered: settings.buffer_size };
         let line = self.commentary.format(event, &moment);
@@ -59,10 +65,7 @@ impl CommentatorActor {
     /// A figure is nothing to remember; whoever follows every step sees it.
     fn trace(&self, figure: &Event) {
         let forced = *self.observed.forced_level.latest();
-        let traced = || {
-            ObserverSettings::of(self.observed.config.latest().as_ref().as_ref().map(AsRef::as_ref)).traced
-        };
-        if forced.map_or_else(traced, |forced| forced == MessageLevel::Trace) {
+        if forced.map_or_else(|| self.settings().traced, |forced| forced == MessageLevel::Trace) {
             log(figure, &event_log::figure(figure));
         }
     }

@@ -62,6 +62,7 @@ impl World {
             config: reader,
             fleet,
             forced_level,
+            level_of_environment: MessageLevel::Info,
             history: history.clone(),
             losses: losses.clone(),
         };
