@@ -19,8 +19,20 @@ pub fn socket_of(document: &Document<'_>, backend: &str) -> Option<String> {
 /// How many servers a backend has that are not in maintenance; `None`: there is no such backend.
 pub fn ready(document: &Document<'_>, backend: &str) -> Option<usize> {
     let section = document.section(&SectionKind::Backend, backend)?;
-    let servers = section.lines.iter().filter(|line| line.keyword() == "server");
-    Some(servers.filter(|line| !line.from(3).iter().any(|word| word.value == "disabled")).count())
+    let ready = section.lines.iter().filter(|line| !line.from(3).iter().any(|word| word.value == "disabled"));
+    let counts = ready.map(|line| match line.keyword() {
+        "server" => 1,
+        "server-template" => count_of(line.value(2)),
+        _ => 0,
+    });
+    Some(counts.sum())
+}
+
+/// Of `3` or `2-4`, as a `server-template` has it.
+fn count_of(range: &str) -> usize {
+    let (first, last) = range.split_once('-').unwrap_or(("1", range));
+    let numbers = first.parse().ok().zip(last.parse().ok());
+    numbers.map_or(0, |(first, last): (usize, usize)| last.saturating_add(1).saturating_sub(first))
 }
 
 /// Adds the backend and its servers.
@@ -59,5 +71,18 @@ pub fn list(
     }
     if explanation.servers.is_empty() && explanation.why_not.is_empty() {
         explanation.why_not.push(format!("backend {name} has no servers: HAProxy answers 503"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_of_templates_count_and_those_in_maintenance_do_not() {
+        let text = "backend b\n  server a 10.0.0.1:80\n  server d 10.0.0.2:80 disabled\n  server-template t 3 x.test:80\n  \
+                    server-template u 2-3 x.test:80\nbackend none\n  mode http\n";
+        let document = Document::parse(text);
+        assert_eq!(["b", "none", "other"].map(|name| ready(&document, name)), [Some(6), Some(0), None]);
     }
 }

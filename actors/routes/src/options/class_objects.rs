@@ -48,8 +48,7 @@ pub(crate) struct ClassService {
 /// `NAMESPACE/NAME`.
 pub(crate) fn qualified_name(text: &str) -> Option<QualifiedName> {
     let (namespace, name) = text.split_once('/')?;
-    let is_label = |text: &str| is_host(text) && !text.contains(['.', '*']);
-    let is_name = is_label(namespace) && is_host(name) && !name.starts_with('*');
+    let is_name = is_namespace(namespace) && is_host(name) && !name.starts_with('*');
     is_name.then(|| (namespace.into(), name.into()))
 }
 
@@ -57,10 +56,13 @@ pub(crate) fn qualified_name(text: &str) -> Option<QualifiedName> {
 pub(crate) fn qualified_service(text: &str) -> Option<ClassService> {
     let (namespace, service) = text.split_once('/')?;
     let backend = service_port(service)?;
-    let is_namespace = is_host(namespace) && !namespace.contains(['.', '*']);
     let parts = [namespace, BACKEND_OF, &*backend.service, &backend.port.to_string()];
-    let name = is_namespace.then(|| name_of(&parts, "").ok()).flatten()?;
+    let name = is_namespace(namespace).then(|| name_of(&parts, "").ok()).flatten()?;
     Some(ClassService { namespace: namespace.into(), backend, name })
+}
+
+fn is_namespace(text: &str) -> bool {
+    is_host(text) && !text.contains(['.', '*'])
 }
 
 impl ClassPages {
