@@ -62,7 +62,7 @@ hostile: ## the worst objects beside innocent tenants on a running HAProxy; ONLY
 	$(cargo) build --workspace --bins --tests
 	$(with) haproxy -- $(cargo) test --workspace --test hostile -- $(ONLY)
 
-journeys: ## whole stories against a real API server and HAProxy; ONLY=name runs those whose name contains it
+journeys: ## whole stories against a real API server and HAProxy; ONLY=name runs those whose name contains it, TIMES=200 each so often
 	@echo "== journeys"
 	$(cargo) build --workspace --bins --tests
 	$(with) haproxy cluster definitions helm helm-4 kubectl wrk -- $(cargo) test --workspace --test journeys -- $(ONLY)

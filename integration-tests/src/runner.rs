@@ -48,6 +48,19 @@ impl Journey {
     }
 }
 
+/// One run of a journey, with a name that no other run has.
+struct Run<'j> {
+    name: String,
+    journey: &'j Journey,
+}
+
+impl<'j> Run<'j> {
+    fn new(journey: &'j Journey, time: usize) -> Self {
+        let name = &journey.name;
+        Self { name: if time == 1 { name.clone() } else { format!("{name}-{time}") }, journey }
+    }
+}
+
 /// A journey called `name`, in which `story` happens.
 pub fn journey<F, Happens>(name: &str, story: F) -> Journey
 where
@@ -74,6 +87,11 @@ pub fn soaking(usually: u64, in_a_soak: u64) -> u64 {
     if std::env::var_os("HAPTIC_SOAK").is_some() { in_a_soak } else { usually }
 }
 
+/// How often each journey is run: `TIMES=200` looks for one that fails now and then.
+fn times() -> usize {
+    std::env::var("TIMES").ok().and_then(|times| times.parse().ok()).unwrap_or(1)
+}
+
 /// The whole test program: arguments are parts of names; without any, all `journeys` run.
 #[must_use]
 pub fn main(journeys: &[Journey]) -> ExitCode {
@@ -92,7 +110,9 @@ pub fn main(journeys: &[Journey]) -> ExitCode {
         ));
         return ExitCode::from(2);
     }
-    match network::enter().and_then(|()| run(&chosen)) {
+    let runs: Vec<Run<'_>> =
+        (1..=times()).flat_map(|time| chosen.iter().map(move |journey| Run::new(journey, time))).collect();
+    match network::enter().and_then(|()| run(&runs)) {
         Ok(0) => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,
         Err(failure) => {
@@ -102,24 +122,23 @@ pub fn main(journeys: &[Journey]) -> ExitCode {
     }
 }
 
-/// Runs `journeys` and gives how many failed.
-fn run(journeys: &[&Journey]) -> Outcome<usize> {
+/// Makes `runs` and gives how many failed.
+fn run(runs: &[Run<'_>]) -> Outcome<usize> {
     let runtime = Runtime::new()?;
     runtime.spawn(end_when_asked());
     let dir = tempfile::Builder::new().prefix("haptic-").tempdir()?.keep();
     let started = Instant::now();
     let cluster = Arc::new(runtime.block_on(ready_cluster(Block(0).api_server(), &dir.join("cluster")))?);
-    print(&format!("cluster ready ({:.1} s); {} journeys", started.elapsed().as_secs_f32(), journeys.len()));
+    print(&format!("cluster ready ({:.1} s); {} journeys", started.elapsed().as_secs_f32(), runs.len()));
     let failed = Mutex::new(Vec::new());
-    let one_after_another = |journeys: &[(usize, &&Journey)], next: &AtomicUsize| {
-        while let Some((number, journey)) = journeys.get(next.fetch_add(1, Ordering::Relaxed)) {
-            if !tell(&runtime, journey, &cluster, *number, &dir.join(&journey.name)) {
-                failed.lock().unwrap_or_else(PoisonError::into_inner).push(journey.name.clone());
+    let one_after_another = |runs: &[(usize, &Run<'_>)], next: &AtomicUsize| {
+        while let Some((number, run)) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if !tell(&runtime, run, &cluster, *number, &dir.join(&run.name)) {
+                failed.lock().unwrap_or_else(PoisonError::into_inner).push(run.name.clone());
             }
         }
     };
-    let (alone, together): (Vec<_>, Vec<_>) =
-        journeys.iter().enumerate().partition(|(_, journey)| journey.alone);
+    let (alone, together): (Vec<_>, Vec<_>) = runs.iter().enumerate().partition(|(_, run)| run.journey.alone);
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..AT_ONCE {
@@ -134,17 +153,18 @@ fn run(journeys: &[&Journey]) -> Outcome<usize> {
     } else {
         print(&format!("\nfailed: {}; their files are in {}", failed.join(", "), dir.display()));
     }
-    print(&format!("\n{} passed, {} failed", journeys.len() - failed.len(), failed.len()));
+    print(&format!("\n{} passed, {} failed", runs.len() - failed.len(), failed.len()));
     Ok(failed.len())
 }
 
-/// Runs one journey and prints how it went; true when it went well.
-fn tell(runtime: &Runtime, journey: &Journey, cluster: &Arc<Cluster>, number: usize, dir: &Path) -> bool {
+/// Makes one run and prints how it went; true when it went well.
+fn tell(runtime: &Runtime, run: &Run<'_>, cluster: &Arc<Cluster>, number: usize, dir: &Path) -> bool {
     let started = Instant::now();
-    let block = Block(u8::try_from(number + 1).unwrap_or(u8::MAX));
+    // A few run at once: whoever had the block before is long over.
+    let block = Block(u8::try_from(number % 250 + 1).unwrap_or(u8::MAX));
     let happens = async {
-        let scene = Scene::new(Arc::clone(cluster), &journey.name, block, dir.to_owned()).await?;
-        (journey.story)(scene).await
+        let scene = Scene::new(Arc::clone(cluster), &run.name, block, dir.to_owned()).await?;
+        (run.journey.story)(scene).await
     };
     let limited = async {
         let limit = soaking(LIMIT.0, LIMIT.1);
@@ -156,12 +176,12 @@ fn tell(runtime: &Runtime, journey: &Journey, cluster: &Arc<Cluster>, number: us
     let seconds = started.elapsed().as_secs_f32();
     match outcome {
         Ok(()) => {
-            print(&format!("test {} ... ok ({seconds:.1} s)", journey.name));
+            print(&format!("test {} ... ok ({seconds:.1} s)", run.name));
             // A hundred journeys with an etcd each fill a disk. What a dying process still writes goes at the end of all.
             drop(fs::remove_dir_all(dir));
         }
         Err(ref failure) => {
-            print(&format!("test {} ... FAILED ({seconds:.1} s)\n  {failure}{}", journey.name, logs(dir)));
+            print(&format!("test {} ... FAILED ({seconds:.1} s)\n  {failure}{}", run.name, logs(dir)));
         }
     }
     outcome.is_ok()
