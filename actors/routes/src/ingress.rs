@@ -11,7 +11,7 @@ pub use of_hosts::host_options;
 use super::{
     app_root, auth,
     choices::Choices,
-    claims::{Backend, ClaimPriority, Claims, Fields, RouteClaim, RouteGroup, ToHttps},
+    claims::{Backend, ClaimPriority, Claims, Fields, Port, RouteClaim, RouteGroup, ToHttps},
     class::Classes,
     contest::Age,
     families::{About, Family, FamilySettings, ForeignOptions, PathRules},
@@ -109,6 +109,8 @@ pub fn claims(json: &[u8], classes: &Classes, ground: &IngressGround<'_>) -> Res
     let of_service = |name: &str| services.written(&metadata.namespace, name);
     let grouping = Grouping::new(metadata.name.clone(), written, settings, &of_service);
     let protocol = |backend: &Backend| services.protocol(&metadata.namespace, backend);
+    let by_target = |backend: &Backend| services.port_of_target(&metadata.namespace, backend);
+    let reads_targets = families.iter().any(|family| family.family.reads_target_ports());
     let mut reading = Reading {
         claims: Claims::default(),
         tls,
@@ -116,6 +118,7 @@ pub fn claims(json: &[u8], classes: &Classes, ground: &IngressGround<'_>) -> Res
         grouping,
         around: IngressContext::new(neighbours, metadata.namespace.clone(), patterns),
         protocol: &protocol,
+        by_target: reads_targets.then_some(&by_target),
         faults: Vec::new(),
     };
     reading.claims.findings = found;
@@ -267,6 +270,8 @@ struct Reading<'r> {
     around: IngressContext<'r>,
     /// What a Service's port says of itself.
     protocol: &'r dyn Fn(&Backend) -> Option<&'static str>,
+    /// The port of a Service that a family reads a backend's port as.
+    by_target: Option<&'r dyn Fn(&Backend) -> Option<u16>>,
     /// What refuses the whole, in sentences.
     faults: Vec<String>,
 }
@@ -519,11 +524,18 @@ impl Reading<'_> {
         pattern: Option<&Pattern>,
         own: Option<OwnOptions>,
     ) {
-        match backend.map(backend_of) {
+        match backend.map(|backend| self.backend(backend)) {
             Some(Ok(backend)) => self.route(wanted, Some(path), backend, pattern, own),
             Some(Err(why)) => self.found(at(FindingKind::BackendInvalid, &wanted, format!("{wanted} {why}"))),
             None => self.found(at(FindingKind::BackendInvalid, &wanted, format!("{wanted} has no backend"))),
         }
+    }
+
+    /// What leads to a Service, at the port that is meant.
+    fn backend(&self, backend: &IngressBackend) -> Result<Backend, String> {
+        let backend = backend_of(backend)?;
+        let port = self.by_target.and_then(|by_target| by_target(&backend)).map(Port::Number);
+        Ok(Backend { port: port.unwrap_or_else(|| backend.port.clone()), ..backend })
     }
 
     /// A path as requests' paths are compared with it; a path that no request can have is refused. `tells`: of another spelling.
@@ -558,7 +570,7 @@ impl Reading<'_> {
 
     /// Requests that no rule takes: of the hosts that the rules name, or of all when there are no rules.
     fn default_backend(&mut self, of_rules: Option<&Vec<Arc<str>>>, backend: &IngressBackend) {
-        let backend = match backend_of(backend) {
+        let backend = match self.backend(backend) {
             Ok(backend) => backend,
             Err(why) => {
                 let sentence = format!("defaultBackend {why}");

@@ -117,6 +117,12 @@ impl Family {
         self != Self::HaproxyIngress
     }
 
+    /// Whether a backend's port may be what a port of the Service leads to.
+    #[must_use]
+    pub fn reads_target_ports(self) -> bool {
+        self == Self::HaproxyIngress
+    }
+
     /// What takes several keys to say.
     fn groups(self) -> &'static [fn(&Said<'_>, &mut Translation<'_>)] {
         match self {
