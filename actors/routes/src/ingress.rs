@@ -295,7 +295,9 @@ impl Reading<'_> {
 
     fn rule(&mut self, host: &Arc<str>, rule: &Rule) {
         for (text, path) in paths_of(rule) {
-            let own = self.of_route(host, text, path.path_type.as_deref());
+            let service = path.backend.as_ref().and_then(|backend| backend.service.as_ref());
+            let service = service.map(|service| &*service.name);
+            let own = self.of_route(host, text, path.path_type.as_deref(), service);
             let family = self.grouping.annotations().path_rules(text);
             if let Some(family) = family.filter(|_| self.around.has_patterns(host)) {
                 let pattern = family.pattern(text);
@@ -361,8 +363,15 @@ impl Reading<'_> {
     }
 
     /// What a family says of one route: a canary of it, or that its path without the slash at its end leads to the one with it.
-    fn of_route(&self, host: &Arc<str>, text: &str, path_type: Option<&str>) -> Option<OwnOptions> {
+    fn of_route(
+        &mut self,
+        host: &Arc<str>,
+        text: &str,
+        path_type: Option<&str>,
+        service: Option<&str>,
+    ) -> Option<OwnOptions> {
         let mut own = OwnOptions::default();
+        self.add_sign_in(host, text, service, &mut own);
         let is_below = |all: &[String]| all.iter().any(|start| text.starts_with(start.as_str()));
         if is_below(&self.grouping.annotations().foreign().over_http) {
             own.label.push_str(" over HTTP");
@@ -383,6 +392,27 @@ impl Reading<'_> {
             self.add_root(host, &mut own);
         }
         (!own.label.is_empty()).then_some(own)
+    }
+
+    /// What a family's `oauth` says of a route.
+    fn add_sign_in(&mut self, host: &Arc<str>, text: &str, service: Option<&str>, own: &mut OwnOptions) {
+        let level = self.grouping.annotations().foreign().level(service);
+        let Some(sign_in) = level.sign_in.clone().filter(|sign_in| !sign_in.has(text)) else { return };
+        let program = self.around.program(host, &sign_in.prefix).cloned();
+        let program = program.map(|program| self.at_port(program));
+        if program.is_none() {
+            let prefix = shortened(&sign_in.prefix);
+            let sentence = format!(
+                "oauth asks who has path {prefix} of {}, and no Ingress of the namespace has it: nobody gets in",
+                shortened(host)
+            );
+            let finding = Finding::new(FindingKind::ServiceMissing, sentence).at_host(host);
+            if !self.claims.findings.contains(&finding) {
+                self.found(finding);
+            }
+        }
+        own.label.push_str(&format!(" signed in by {program:?}{}", sign_in.prefix));
+        own.options.extend(sign_in.options_with(program.as_ref()));
     }
 
     /// What a family with rules of its own for paths says of one.
@@ -533,9 +563,12 @@ impl Reading<'_> {
 
     /// What leads to a Service, at the port that is meant.
     fn backend(&self, backend: &IngressBackend) -> Result<Backend, String> {
-        let backend = backend_of(backend)?;
+        backend_of(backend).map(|backend| self.at_port(backend))
+    }
+
+    fn at_port(&self, backend: Backend) -> Backend {
         let port = self.by_target.and_then(|by_target| by_target(&backend)).map(Port::Number);
-        Ok(Backend { port: port.unwrap_or_else(|| backend.port.clone()), ..backend })
+        Backend { port: port.unwrap_or_else(|| backend.port.clone()), ..backend }
     }
 
     /// A path as requests' paths are compared with it; a path that no request can have is refused. `tells`: of another spelling.
@@ -581,7 +614,10 @@ impl Reading<'_> {
         let mut known = HashSet::new();
         for host in of_rules.map_or(&every[..], Vec::as_slice) {
             if known.insert(host) {
-                self.route(Match::prefix(host, ""), None, backend.clone(), None, None);
+                let mut own = OwnOptions::default();
+                self.add_sign_in(host, "", Some(&backend.service), &mut own);
+                let own = (!own.label.is_empty()).then_some(own);
+                self.route(Match::prefix(host, ""), None, backend.clone(), None, own);
             }
         }
     }

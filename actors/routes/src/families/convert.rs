@@ -2,8 +2,8 @@
 //! same configuration. Each step is checked by reading both; what does not come out the same stays as it is.
 
 use super::{
-    About, FamilySettings, ForeignOptions, KeyOutcome, KeyTarget, PathAnswer, PathRules, forms::ForeignForms,
-    neighbours::OptionValues,
+    About, FamilySettings, ForeignOptions, KeyOutcome, KeyTarget, PathAnswer, PathRules, SignIn,
+    forms::ForeignForms, neighbours::OptionValues,
 };
 use crate::options::{
     PREFIX, RouteOptions, Settings,
@@ -74,6 +74,7 @@ pub struct ConvertedAnnotations {
 struct ServedAnnotations {
     options: Vec<RouteOptions>,
     forms: Vec<ForeignForms>,
+    sign_ins: Vec<Option<SignIn>>,
     spread: OptionValues,
     dropped: bool,
     /// Whether requests that do not meet a route's conditions are refused.
@@ -246,8 +247,9 @@ impl Conversion<'_> {
         let is_spread = |name: &str| SPREAD.iter().any(|spread| name.starts_with(spread));
         let values = foreign.ingress.written.values.iter().filter(|(name, _)| is_spread(name));
         let spread = values.map(|(name, value)| (*name, value.clone())).collect();
-        let levels = std::iter::once(&foreign.ingress).chain(foreign.of_services.values());
-        let forms = levels.map(|level| level.forms.clone()).collect();
+        let levels = || std::iter::once(&foreign.ingress).chain(foreign.of_services.values());
+        let forms = levels().map(|level| level.forms.clone()).collect();
+        let sign_ins = levels().map(|level| level.sign_in.clone()).collect();
         let (dropped, refuses) = (foreign.dropped, foreign.refuses);
         let (paths, canary) = (foreign.paths.clone(), foreign.canary.clone());
         let names = [foreign.aliases.clone(), foreign.redirected.clone()];
@@ -268,6 +270,7 @@ impl Conversion<'_> {
         ServedAnnotations {
             options,
             forms,
+            sign_ins,
             spread,
             dropped,
             refuses,

@@ -22,6 +22,7 @@ pub mod paths;
 mod redirects;
 mod secrets;
 mod settings;
+pub mod sign_in;
 #[cfg(test)]
 mod tests;
 mod tls;
@@ -36,6 +37,7 @@ pub use neighbours::{HostOptions, Neighbours};
 pub use of_classes::FamiliesOfClasses;
 pub use paths::PathRules;
 pub use settings::FamilySettings;
+pub use sign_in::SignIn;
 pub use translation::{Said, Translation};
 pub use values::{ForeignValue, ValueReader};
 
@@ -194,6 +196,8 @@ pub struct ForeignLevel {
     pub blocked: Option<OptionValue>,
     /// How paths are compared.
     pub forms: forms::ForeignForms,
+    /// What clients are asked for that have not signed in.
+    pub sign_in: Option<SignIn>,
 }
 
 impl ForeignOptions {
@@ -235,6 +239,7 @@ impl ForeignOptions {
                 if level.forms == forms::ForeignForms::default() {
                     level.forms = translation.forms;
                 }
+                level.sign_in = level.sign_in.take().or(translation.sign_in);
                 // Of two families the first counts.
                 values = translation.values.into_iter().chain(values).collect();
             }

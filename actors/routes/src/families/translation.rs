@@ -285,6 +285,8 @@ pub struct Translation<'t> {
     pub answers: Vec<PathAnswer>,
     /// How paths are compared.
     pub forms: super::forms::ForeignForms,
+    /// What clients are asked for that have not signed in.
+    pub sign_in: Option<super::SignIn>,
     /// Who is kept out of all routes of the hosts that have no lists of their own.
     pub over_host: BTreeMap<&'static str, OptionValue>,
     /// Who is kept out whatever counts before what the Ingress says of the family.
@@ -315,6 +317,7 @@ impl<'t> Translation<'t> {
             over_http: Vec::new(),
             answers: Vec::new(),
             forms,
+            sign_in: None,
             over_host: BTreeMap::new(),
             blocked: None,
             findings,
@@ -410,7 +413,13 @@ impl<'t> Translation<'t> {
     /// Whether an option can have this value.
     #[must_use]
     pub fn is_value(&self, option: &str, text: &str) -> bool {
-        row(option).is_some_and(|row| row.kind.read(text, self.settings).is_ok())
+        self.value_of(option, text).is_some()
+    }
+
+    /// What an option is by `text`, if that can be read.
+    #[must_use]
+    pub fn value_of(&self, option: &str, text: &str) -> Option<OptionValue> {
+        row(option)?.kind.read(text, self.settings).ok()
     }
 
     /// Whether the operator lets Ingresses have TLS passed through.

@@ -2,14 +2,16 @@
 
 use super::{
     CLASS_ANNOTATION, hosts_of_patterns,
-    manifest::{Ingress, TlsHosts, backend_of, paths_of},
+    manifest::{Ingress, Rule, TlsHosts, backend_of, paths_of},
 };
 use crate::{
     app_root,
     claims::Backend,
     class::Classes,
     contest::Age,
-    families::{About, Family, FamilySettings, ForeignOptions, HostOptions, neighbours::OptionValues},
+    families::{
+        About, Family, FamilySettings, ForeignOptions, HostOptions, neighbours::OptionValues, sign_in,
+    },
     matching::host_of,
     options::value::OptionValue,
 };
@@ -36,7 +38,8 @@ pub fn host_options(json: &[u8], classes: &Classes) -> (Age, Vec<(Arc<str>, Host
     let has = |key: &str| json.windows(key.len()).any(|part| part == key.as_bytes());
     let nothing = (Age::Unknown, Vec::new());
     let (says, has_tls) = (KEYS.into_iter().any(has), has("\"tls\""));
-    if !says && !has_tls {
+    let may_sign_in = sign_in::path_of_program(std::str::from_utf8(json).unwrap_or_default()).is_some();
+    if !says && !has_tls && !may_sign_in {
         return nothing;
     }
     let Ok(Ingress { metadata, spec }) = serde_json::from_slice(json) else { return nothing };
@@ -54,6 +57,9 @@ pub fn host_options(json: &[u8], classes: &Classes) -> (Age, Vec<(Arc<str>, Host
         for host in tls.named(&rules) {
             all.entry(host).or_default().tls = true;
         }
+    }
+    if may_sign_in && families.iter().any(spreads) {
+        programs(&rules, &mut all);
     }
     let age = metadata.creation_timestamp.map_or(Age::Unknown, Age::Since);
     if !says {
@@ -103,4 +109,17 @@ pub fn host_options(json: &[u8], classes: &Classes) -> (Age, Vec<(Arc<str>, Host
     }
     all.retain(|_, options| *options != HostOptions::default());
     (age, all.into_iter().collect())
+}
+
+/// Which paths lead to programs that may sign clients in.
+fn programs(rules: &[Rule], all: &mut BTreeMap<Arc<str>, HostOptions>) {
+    for rule in rules {
+        let host = host_of(rule.host.as_deref().unwrap_or_default());
+        for (text, path) in paths_of(rule) {
+            let backend = path.backend.as_ref().and_then(|backend| backend_of(backend).ok());
+            if let Some((path, backend)) = sign_in::path_of_program(text).zip(backend) {
+                all.entry(host.clone()).or_default().programs.entry(path.to_owned()).or_insert(backend);
+            }
+        }
+    }
 }

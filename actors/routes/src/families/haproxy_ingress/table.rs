@@ -387,10 +387,21 @@ pub const TABLE: &[FamilyKey] = &[
     FamilyKey { to: KeyTarget::Group(&["ssl-redirect"]), ..served("no-tls-redirect-locations", CONFIG) },
     FamilyKey {
         wrong: WrongValue::Deny,
-        ..finding("oauth", SERVERS, "auth-url and auth-signin; all requests get 503")
+        to: KeyTarget::Group(&["auth-url", "auth-method", "auth-signin", "auth-signin-always"]),
+        ..differs(
+            "oauth",
+            SERVERS,
+            "where no Ingress of the namespace has the path at the host all requests get 503, theirs 403; a program that is not known lets nobody in",
+        )
     },
-    finding("oauth-headers", SERVERS, "auth-url and auth-signin"),
-    finding("oauth-uri-prefix", SERVERS, "auth-url and auth-signin"),
+    FamilyKey {
+        to: KeyTarget::Group(&["auth-response-headers"]),
+        ..differs("oauth-headers", SERVERS, "a header is filled from the one of its own name")
+    },
+    FamilyKey {
+        wrong: WrongValue::Deny,
+        ..differs("oauth-uri-prefix", SERVERS, "it must have `auth` in it")
+    },
     finding("original-forwarded-for-hdr", CONFIG, "`trustedProxies`"),
     FamilyKey { to: KeyTarget::Group(&["path-type"]), ..served("path-type", SERVERS) },
     finding("path-type-order", CONFIG, "an exact path, then what begins with the most characters"),
