@@ -36,7 +36,7 @@ use super::{
 use context::IngressContext;
 use haptic_model::{Finding, FindingKind, host_name::is_host};
 use manifest::{HttpPath, Ingress, IngressBackend, Rule, Tls, TlsHosts, backend_of, named_hosts, paths_of};
-use of_hosts::spreads;
+use of_hosts::{spreads, takes_all};
 use serde_json::{Map, Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
@@ -63,14 +63,16 @@ pub fn claims(json: &[u8], classes: &Classes, ground: &IngressGround<'_>) -> Res
         return Ok(None);
     }
     let settings = classes.settings_of(class);
-    let tls = TlsHosts::of(spec.tls.as_deref());
     let written = Annotations::read(&annotations, settings);
     let families: Vec<&FamilySettings> = classes.families_of(class).collect();
+    let tls = TlsHosts::of(spec.tls.as_deref(), families.iter().any(takes_all));
     let mut foreign = ForeignOptions::default();
     let rules = spec.rules.take().unwrap_or_default();
     if !families.is_empty() {
         let (namespace, name) = (&*metadata.namespace, &*metadata.name);
-        let is_beside_tls = || named_hosts(&rules).any(|host| neighbours.tls(namespace, &host));
+        let has_wildcards = families.iter().any(takes_all);
+        let is_beside_tls =
+            || named_hosts(&rules).any(|host| neighbours.tls(namespace, &host, has_wildcards));
         let about = About {
             namespace,
             name,
@@ -109,8 +111,11 @@ pub fn claims(json: &[u8], classes: &Classes, ground: &IngressGround<'_>) -> Res
     let of_service = |name: &str| services.written(&metadata.namespace, name);
     let grouping = Grouping::new(metadata.name.clone(), written, settings, &of_service);
     let protocol = |backend: &Backend| services.protocol(&metadata.namespace, backend);
-    let by_target = |backend: &Backend| services.port_of_target(&metadata.namespace, backend);
-    let reads_targets = families.iter().any(|family| family.family.reads_target_ports());
+    let reading = families.iter().map(|family| family.family).find(|family| family.reads_target_ports());
+    let by_target = |backend: &Backend| match reading? {
+        Family::IngressNginx => services.port_like(&metadata.namespace, backend),
+        _ => services.port_of_target(&metadata.namespace, backend),
+    };
     let mut reading = Reading {
         claims: Claims::default(),
         tls,
@@ -118,7 +123,7 @@ pub fn claims(json: &[u8], classes: &Classes, ground: &IngressGround<'_>) -> Res
         grouping,
         around: IngressContext::new(neighbours, metadata.namespace.clone(), patterns),
         protocol: &protocol,
-        by_target: reads_targets.then_some(&by_target),
+        by_target: &by_target,
         faults: Vec::new(),
     };
     reading.claims.findings = found;
@@ -271,7 +276,7 @@ struct Reading<'r> {
     /// What a Service's port says of itself.
     protocol: &'r dyn Fn(&Backend) -> Option<&'static str>,
     /// The port of a Service that a family reads a backend's port as.
-    by_target: Option<&'r dyn Fn(&Backend) -> Option<u16>>,
+    by_target: &'r dyn Fn(&Backend) -> Option<u16>,
     /// What refuses the whole, in sentences.
     faults: Vec<String>,
 }
@@ -310,7 +315,6 @@ impl Reading<'_> {
                 }
                 continue;
             }
-            let is_of_family = family.is_some();
             if let Some(pattern) = self.grouping.annotations().pattern(text, path.path_type.as_deref()) {
                 self.pattern(host, text, pattern, path.backend.as_ref(), own);
                 continue;
@@ -346,18 +350,6 @@ impl Reading<'_> {
                     continue;
                 }
             };
-            // There it is a prefix of characters, found by no key: where another namespace has the host, the prefix of elements is
-            // left of it.
-            let is_of_characters = matches!(path.path_type.as_deref(), None | Some("ImplementationSpecific"));
-            if is_of_family && is_of_characters && !wanted.path.is_empty() && !text.ends_with('/') {
-                let beginning = Match { shape: MatchShape::Beginning, ..wanted.clone() };
-                self.lead(beginning, text, path.backend.as_ref(), None, own.clone());
-                let before = self.claims.routes.len();
-                self.lead(wanted, text, path.backend.as_ref(), None, own);
-                let left = self.claims.routes.iter_mut().skip(before);
-                left.for_each(|route| route.standing = ClaimPriority::Fallback);
-                continue;
-            }
             self.lead(wanted, text, path.backend.as_ref(), None, own);
         }
     }
@@ -378,7 +370,7 @@ impl Reading<'_> {
             own.options.insert("ssl-redirect", OptionValue::Text("false".to_owned()));
         }
         if let Some(rules) = self.grouping.annotations().path_rules(text) {
-            self.add_family_rules(host, text, path_type.unwrap_or("ImplementationSpecific"), &mut own);
+            self.add_family_rules(host, text, prefix_or_exact(path_type), &mut own);
             let is_same = rules.target.as_deref() == Some(text);
             if is_same && self.grouping.own().text("forwarded-prefix").is_some() {
                 own.label.push_str(" not rewritten");
@@ -505,7 +497,8 @@ impl Reading<'_> {
     /// Whether it, or for a family one beside it, has TLS for a host.
     fn has_tls(&self, host: &str) -> bool {
         let names = [host, self.around.named(host)];
-        names.into_iter().any(|name| self.tls.cover(name) || self.around.has_tls(name))
+        let has_wildcards = self.grouping.annotations().foreign().paths.is_some();
+        names.into_iter().any(|name| self.tls.cover(name) || self.around.has_tls(name, has_wildcards))
     }
 
     /// A path that families compare in a way of their own.
@@ -567,7 +560,7 @@ impl Reading<'_> {
     }
 
     fn at_port(&self, backend: Backend) -> Backend {
-        let port = self.by_target.and_then(|by_target| by_target(&backend)).map(Port::Number);
+        let port = (self.by_target)(&backend).map(Port::Number);
         Backend { port: port.unwrap_or_else(|| backend.port.clone()), ..backend }
     }
 
@@ -616,6 +609,11 @@ impl Reading<'_> {
             if known.insert(host) {
                 let mut own = OwnOptions::default();
                 self.add_sign_in(host, "", Some(&backend.service), &mut own);
+                if of_rules.is_none() && self.grouping.annotations().foreign().paths.is_some() {
+                    own.label.push_str(" of all hosts");
+                    own.without.extend(["app-root", "redirect-to", "redirect-keep-path", "redirect-code"]);
+                    own.options.insert("ssl-redirect", OptionValue::Text("false".to_owned()));
+                }
                 let own = (!own.label.is_empty()).then_some(own);
                 self.route(Match::prefix(host, ""), None, backend.clone(), None, own);
             }
@@ -737,6 +735,11 @@ impl Reading<'_> {
         let brought = brought.into_iter().map(|(host, secrets)| (host, secrets.into()));
         self.claims.certificates = brought.collect();
     }
+}
+
+/// ingress-nginx reads the type `ImplementationSpecific`, and none, as `Prefix` (`internal/k8s/main.go`, `SetDefaultNGINXPathType`).
+fn prefix_or_exact(path_type: Option<&str>) -> &str {
+    path_type.filter(|path_type| *path_type != "ImplementationSpecific").unwrap_or("Prefix")
 }
 
 /// What is found at the host and the path of a route.

@@ -1,5 +1,7 @@
 //! Paths that are regular expressions: which of them say no more than a key can, and what all others begin with.
 
+mod groups;
+
 use crate::{
     matching::{Match, MatchShape, host_of},
     path,
@@ -92,7 +94,16 @@ pub fn read(text: &str, target: Option<&str>) -> Result<Pattern, String> {
         return Ok(pattern);
     }
     let (flag, rest) = text.strip_prefix("(?i)").map_or(("", text), |rest| ("(?i)", rest));
-    let expression = format!("{flag}^(?:{rest})");
+    let mut expression = format!("{flag}^(?:{rest})");
+    if let Some(last) = target.and_then(last_group) {
+        let present = groups::present(&expression);
+        if present.first_left_out.is_some_and(|left_out| left_out < last) {
+            return Err(format!(
+                "must take part with each group before \\{last}, which takes the path's place: one of these is in another alternative, or repeated by * or {{0,…}}"
+            ));
+        }
+        expression = present.expression;
+    }
     let cost = regex_cost::cost(&expression)?;
     let path = if flag.is_empty() { beginning(text) } else { "/".to_owned() };
     let rewrite = target.map(|target| match has_group(target) {
@@ -132,6 +143,13 @@ fn by_key(target: &str, shape: &MatchShape, rest: Option<char>) -> Option<Rewrit
     let before = target.strip_suffix(rest?)?.strip_suffix('\\').filter(|before| !has_group(before))?;
     let of = if *shape == MatchShape::Prefix { Rewrite::Below } else { Rewrite::Rest };
     Some(of(before.to_owned()))
+}
+
+/// The highest group in it.
+fn last_group(target: &str) -> Option<u32> {
+    let digits = target.as_bytes().windows(2).filter(|two| two.first() == Some(&b'\\'));
+    let numbers = digits.filter_map(|two| char::from(*two.get(1)?).to_digit(10));
+    numbers.max()
 }
 
 fn has_group(target: &str) -> bool {
@@ -222,5 +240,17 @@ mod tests {
         assert_eq!(rewrite("/api(/|$)(.*)", "/v2"), Rewrite::Whole("/v2".into()));
         assert_eq!(rewrite("/api(/|$)(.*)", "/v2\\1x\\2"), Rewrite::Groups("/v2\\1x\\2".into()));
         assert_eq!(rewrite("/api/([0-9]+)", "/v2"), Rewrite::Whole("/v2".into()));
+    }
+
+    #[test]
+    fn groups_behind_an_optional_one_are_not_lost() {
+        let (shape, _) = shape_with("/api(/v1)?/(.*)", "/\\2").unwrap();
+        assert_eq!(shape, MatchShape::Regex("^(?:/api((?:/v1)?)/(.*))".into()));
+        assert!(shape_with("/(?:(a)|(b))/(.*)", "/\\3").unwrap_err().contains("before \\3"));
+        assert!(shape_with("/(?:(a)|(b))/(.*)", "/\\1").is_ok());
+    }
+
+    fn shape_with(text: &str, target: &str) -> Result<(MatchShape, String), String> {
+        read(text, Some(target)).map(|read| (read.shape, read.path.to_string()))
     }
 }

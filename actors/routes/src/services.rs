@@ -183,6 +183,18 @@ impl Services {
         found.map(|(_, _, protocol)| *protocol)
     }
 
+    /// The port that kubernetes/ingress-nginx reads a backend's port as: the first that has this number or name, or leads to it
+    /// (`internal/ingress/controller/controller.go`, `serviceEndpoints`).
+    #[must_use]
+    pub fn port_like(&self, namespace: &str, backend: &Backend) -> Option<u16> {
+        let mut targets = self.known(namespace, &backend.service)?.targets.iter();
+        let wanted = backend.port.to_string();
+        let found = targets.find(|of| {
+            of.port.to_string() == wanted || *of.target == *wanted || of.name.as_deref() == Some(&*wanted)
+        });
+        Some(found?.port)
+    }
+
     /// The port that jcmoraisjr/haproxy-ingress reads a backend's port as: the first of that name, else one that leads to a port of that name
     /// or number, else one of that number (`convutils.FindServicePort`).
     #[must_use]

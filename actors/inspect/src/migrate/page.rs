@@ -59,7 +59,7 @@ fn introduction(family: Family) -> PageIntroduction {
             config_map: "ingress-nginx/ingress-nginx-controller",
             own_kinds: None,
             routing: &[
-                "Paths of the type ImplementationSpecific take whatever begins with their characters, as there. Only the namespace that has a host may have such paths there; for others they are prefixes of elements.",
+                "Paths of the type ImplementationSpecific are prefixes of elements, as there: `/api` takes `/api/x`, not `/api-docs`.",
                 "One `use-regex`, or a `rewrite-target` that rewrites something, makes all paths of the host regular expressions that ignore case, the longest first, as there: of the routes of its own namespace. The same holds for `auth-tls-*`, canaries, aliases, and whom a `server-snippet` keeps out.",
                 "Paths with a slash at their end are led to from the one without (301), bodies are limited to 1 MiB, connecting takes 5 seconds, servers and WebSockets are silent for 60 seconds, and answers over HTTPS have HSTS, as there, unless annotations or its ConfigMap say otherwise.",
                 "A wrong value does what it does there: it is as if it was not there, all requests get 503, or nothing of the Ingress is served. Where a wrong value there lets everybody in (`auth-request-redirect`, `auth-always-set-cookie`, `auth-cache-duration`), here nobody gets in.",

@@ -2,7 +2,7 @@
 //! same configuration. Each step is checked by reading both; what does not come out the same stays as it is.
 
 use super::{
-    About, FamilySettings, ForeignOptions, KeyOutcome, KeyTarget, PathAnswer, PathRules, SignIn,
+    About, Family, FamilySettings, ForeignOptions, KeyOutcome, KeyTarget, PathAnswer, PathRules, SignIn,
     forms::ForeignForms, neighbours::OptionValues,
 };
 use crate::options::{
@@ -111,6 +111,10 @@ pub fn convert(
                 let sentence = found.map_or_else(|| instead.to_owned(), |found| found.sentence.clone());
                 kept.insert(annotation.clone(), sentence);
             }
+            Some(_) if ingress.paths.is_empty() && is_without_effect_for_all_hosts(family, name) => {
+                let sentence = "an Ingress without rules is not redirected by its own controller".to_owned();
+                kept.insert(annotation.clone(), sentence);
+            }
             Some(_) if NAMING.contains(&name) => {
                 let sentence = "what it names says more, and changes by itself".to_owned();
                 kept.insert(annotation.clone(), sentence);
@@ -156,6 +160,11 @@ pub fn convert(
     let is_new = |(key, text): &(&String, &String)| ingress.annotations.get(*key) != Some(*text);
     let added = current.iter().filter(is_new).map(|(key, text)| (key.clone(), text.clone())).collect();
     ConvertedAnnotations { removed, added, kept }
+}
+
+/// Whether a key does nothing for what comes from hosts that no rule names.
+fn is_without_effect_for_all_hosts(family: &FamilySettings, name: &str) -> bool {
+    family.family == Family::IngressNginx && (name.contains("redirect") || name == "app-root")
 }
 
 fn is_without_effect(kind: FindingKind) -> bool {

@@ -122,7 +122,7 @@ impl Family {
     /// Whether a backend's port may be what a port of the Service leads to.
     #[must_use]
     pub fn reads_target_ports(self) -> bool {
-        self == Self::HaproxyIngress
+        self != Self::HaproxyOrg
     }
 
     /// What takes several keys to say.

@@ -2,7 +2,7 @@
 //! certificates clients must have. It reaches no other namespace, whoever has the host.
 
 use crate::{claims::Backend, class::Classes, contest::Age, ingress, options::value::OptionValue};
-use haptic_model::{Object, ObjectRef};
+use haptic_model::{Object, ObjectRef, host_name::wildcard_over};
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     sync::{Arc, OnceLock},
@@ -164,10 +164,11 @@ impl Neighbours {
         self.said.get(&(namespace.into(), host.into())).map(SaidOfHost::together)
     }
 
-    /// Whether a host has TLS.
+    /// Whether a host has TLS; with `has_wildcards` also where a wildcard over it has, as in ingress-nginx (`certificate.lua`).
     #[must_use]
-    pub fn tls(&self, namespace: &str, host: &str) -> bool {
-        self.of(namespace, host).is_some_and(|host| host.tls)
+    pub fn tls(&self, namespace: &str, host: &str, has_wildcards: bool) -> bool {
+        let has = |host: &str| self.of(namespace, host).is_some_and(|host| host.tls);
+        has(host) || (has_wildcards && wildcard_over(host).is_some_and(|over| has(&over)))
     }
 
     /// Where requests for the path `/` of a host are redirected: what the Ingress with the longest path says.

@@ -32,8 +32,8 @@ impl<'a> IngressContext<'a> {
     }
 
     /// Whether one of them has TLS for a host.
-    pub(super) fn has_tls(&self, host: &str) -> bool {
-        self.neighbours.tls(&self.namespace, host)
+    pub(super) fn has_tls(&self, host: &str, has_wildcards: bool) -> bool {
+        self.neighbours.tls(&self.namespace, host, has_wildcards)
     }
 
     /// Where requests for the path `/` of a host are redirected.

@@ -3,6 +3,7 @@
 use super::{
     CLASS_ANNOTATION, hosts_of_patterns,
     manifest::{Ingress, Rule, TlsHosts, backend_of, paths_of},
+    prefix_or_exact,
 };
 use crate::{
     app_root,
@@ -20,6 +21,11 @@ use std::{collections::BTreeMap, sync::Arc};
 /// Whether what a family's Ingress says of clients' certificates counts for its whole hosts, however paths are read.
 pub(super) fn spreads(family: &&FamilySettings) -> bool {
     family.family == Family::HaproxyIngress
+}
+
+/// Whether each host of an Ingress with `spec.tls` has TLS, as in ingress-nginx (`createServers`), whichever hosts stand there.
+pub(super) fn takes_all(family: &&FamilySettings) -> bool {
+    family.family == Family::IngressNginx
 }
 
 /// What the Ingress in `json` says of its hosts for other Ingresses of its namespace, with its age; nothing where its class is not ours
@@ -52,7 +58,7 @@ pub fn host_options(json: &[u8], classes: &Classes) -> (Age, Vec<(Arc<str>, Host
     let families: Vec<&FamilySettings> = classes.families_of(class).collect();
     let rules = spec.rules.unwrap_or_default();
     let mut all: BTreeMap<Arc<str>, HostOptions> = BTreeMap::new();
-    let tls = TlsHosts::of(spec.tls.as_deref());
+    let tls = TlsHosts::of(spec.tls.as_deref(), families.iter().any(takes_all));
     if families.iter().any(|family| family.family != Family::HaproxyOrg) {
         for host in tls.named(&rules) {
             all.entry(host).or_default().tls = true;
@@ -103,7 +109,7 @@ pub fn host_options(json: &[u8], classes: &Classes) -> (Age, Vec<(Arc<str>, Host
             let Some(Ok(Backend { service, port })) = path.backend.as_ref().map(backend_of) else { continue };
             let mut options = canary.clone();
             options.insert("canary-service", OptionValue::Text(format!("{service}:{port}")));
-            let path_type = path.path_type.as_deref().unwrap_or("ImplementationSpecific").to_owned();
+            let path_type = prefix_or_exact(path.path_type.as_deref()).to_owned();
             of_host.canaries.entry((text.to_owned(), path_type)).or_insert(options);
         }
     }

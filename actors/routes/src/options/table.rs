@@ -636,6 +636,7 @@ pub const TABLE: &[Row] = &[
     redirects::FIRST,
     redirects::HOST,
     redirects::KEEP_PATH,
+    redirects::KEEP_QUERY,
     redirects::PORT,
     redirects::TO,
     redirects::WWW,
