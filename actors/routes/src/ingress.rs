@@ -18,7 +18,7 @@ use super::{
     findings::{foreign, named_objects, nowhere},
     ingress_ground::IngressGround,
     lists::encoded,
-    matching::{ANY_HOST, Match, MatchShape, host_of},
+    matching::{ANY_HOST, Match, host_of},
     options::{
         self, Settings,
         class_objects::{self, qualified_service},
@@ -160,6 +160,11 @@ pub fn claims(json: &[u8], classes: &Classes, ground: &IngressGround<'_>) -> Res
                 grouping.own().text(option).filter(|text| is_in_vain.is_empty() || *text == is_in_vain);
             claims.findings.extend(given.map(|_| options::without_tls(option)));
         }
+    }
+    if !is_passed && claims.routes.iter().all(|route| !route.tls) {
+        let of_tls = ["tls-alpn", "tls-ciphers", "tls-min-version"].into_iter();
+        let given = of_tls.filter(|option| grouping.own().values.contains_key(option));
+        claims.findings.extend(given.map(options::without_tls));
     }
     claims.findings.extend(app_root::in_vain(&grouping, &claims, &annotations));
     let (groups, refused, ineffective) = grouping.done();
