@@ -141,6 +141,20 @@ fn a_server_whose_agent_says_so_gets_no_requests() {
     });
 }
 
+/// A process that begins, after a reload too, knows of no server that is down.
+#[test]
+fn servers_that_are_seldom_asked_are_asked_at_once() {
+    let healthy = std::net::TcpListener::bind("127.0.1.1:0").unwrap();
+    let port = healthy.local_addr().unwrap().port().to_string();
+    std::thread::spawn(move || healthy.incoming().flatten().for_each(drop));
+    let options = [("health-check", "tcp"), ("health-check-port", &*port), ("health-check-interval", "10m")];
+    let mut manifests = leading_to("two", 80, &options);
+    manifests.extend(service("two", "IPv4", echo::start(), &["127.0.1.1", "127.0.1.2"]));
+    on_each_haproxy(&manifests, |site| {
+        within_patience(|| (0..10).all(|_| site.get(Scheme::Http, HOST, "/on").service() == Some(1)));
+    });
+}
+
 #[test]
 fn a_server_has_the_share_of_its_weight_that_its_agent_says() {
     let agent = std::net::TcpListener::bind("127.0.1.2:0").unwrap();
