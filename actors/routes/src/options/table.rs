@@ -678,7 +678,7 @@ pub const TABLE: &[Row] = &[
         kind: Kind::Headers(header::HeadersOf::Answers),
         example: "X-A: 1",
         reload: Reload::Change,
-        about: "The same, set on answers.",
+        about: "The same, set on answers of servers; those that HAProxy gives itself, such as 403 and redirects, have none of them.",
         ..ROW
     },
     Row {
