@@ -77,6 +77,7 @@ pub fn claims(json: &[u8], classes: &Classes, ground: &IngressGround<'_>) -> Res
             namespace,
             name,
             tls: !matches!(tls, TlsHosts::None) || is_beside_tls(),
+            has_wildcards_alone: !rules.is_empty() && named_hosts(&rules).all(|host| host.starts_with('*')),
             names_tls_hosts: spec
                 .tls
                 .iter()
@@ -307,6 +308,9 @@ impl Reading<'_> {
         for (text, path) in paths_of(rule) {
             let service = path.backend.as_ref().and_then(|backend| backend.service.as_ref());
             let service = service.map(|service| &*service.name);
+            if self.grouping.annotations().foreign().level(service).left_out {
+                continue;
+            }
             let own = self.of_route(host, text, path.path_type.as_deref(), service);
             let family = self.grouping.annotations().path_rules(text);
             if let Some(family) = family.filter(|_| self.around.has_patterns(host)) {
@@ -465,7 +469,7 @@ impl Reading<'_> {
             let says = RouteSays { protocol: None, own: Some(own) };
             let group = self.grouping.number("", &backend.service, None, says);
             let (wanted, tls) = (Match::exact(host, "/"), self.has_tls(host));
-            let (backend, standing) = (backend.clone(), ClaimPriority::Spare);
+            let (backend, standing) = (backend.clone(), ClaimPriority::Redirect);
             let route = RouteClaim { wanted, cost: None, backend, standing, tls, group, repeated: false };
             self.claims.routes.push(route);
         }
@@ -620,7 +624,9 @@ impl Reading<'_> {
                     own.options.insert("ssl-redirect", OptionValue::Text("false".to_owned()));
                 }
                 let own = (!own.label.is_empty()).then_some(own);
-                self.route(Match::prefix(host, ""), None, backend.clone(), None, own);
+                let forms = &self.grouping.annotations().foreign().level(Some(&backend.service)).forms;
+                let pattern = forms.of_rest();
+                self.route(Match::prefix(host, ""), None, backend.clone(), pattern.as_ref(), own);
             }
         }
     }
@@ -677,7 +683,7 @@ impl Reading<'_> {
             let other = host.strip_prefix("www.").map_or_else(|| format!("www.{host}"), str::to_owned);
             let other: Arc<str> = other.into();
             if is_host(&other) && !known.contains(&other) {
-                self.redirect(&other, host);
+                self.redirect(&other, host, ClaimPriority::Spare);
             }
         }
     }
@@ -686,15 +692,15 @@ impl Reading<'_> {
     fn redirected(&mut self, others: Vec<String>, hosts: &[Arc<str>]) {
         let Some(host) = hosts.iter().find(|host| is_host(host) && !host.starts_with('*')) else { return };
         for other in others.into_iter().map(Arc::<str>::from).filter(|other| !hosts.contains(other)) {
-            self.redirect(&other, host);
+            self.redirect(&other, host, ClaimPriority::Redirect);
         }
     }
 
     /// Requests for another host lead to `host`, as far as nobody has routes there.
-    fn redirect(&mut self, other: &Arc<str>, host: &str) {
+    fn redirect(&mut self, other: &Arc<str>, host: &str, standing: ClaimPriority) {
         let Some(backend) = self.claims.routes.first().map(|route| route.backend.clone()) else { return };
         let (tls, group) = (self.tls.cover(other), self.grouping.redirecting_to(host));
-        let (wanted, standing) = (Match::prefix(other, ""), ClaimPriority::Spare);
+        let wanted = Match::prefix(other, "");
         let route = RouteClaim { wanted, cost: None, backend, standing, tls, group, repeated: false };
         self.claims.routes.push(route);
     }

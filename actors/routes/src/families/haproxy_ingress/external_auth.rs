@@ -33,7 +33,8 @@ const IDENTITIES: [&str; 14] = [
 /// `auth-url` and what goes with it.
 pub(super) fn external(said: &Said<'_>, out: &mut Translation<'_>) {
     let Some(url) = said.text("auth-url") else { return };
-    let url = match url.strip_prefix("svc://") {
+    let service = ["svc://", "service://"].into_iter().find_map(|scheme| url.strip_prefix(scheme));
+    let url = match service {
         Some(rest) => match of_service(rest) {
             Some(url) => url,
             None => return out.forbid("auth-url", "is not svc://[NAMESPACE/]NAME:PORT/PATH"),
@@ -50,7 +51,16 @@ pub(super) fn external(said: &Said<'_>, out: &mut Translation<'_>) {
             "auth-method",
             "is *: it is asked with GET, and X-Original-Method says the client's method",
         ),
-        Some(method) => out.set("auth-method", &method.to_ascii_uppercase(), "auth-method"),
+        Some(method) => {
+            let upper = method.to_ascii_uppercase();
+            match out.is_value("auth-method", &upper) {
+                true => out.set("auth-method", &upper, "auth-method"),
+                false => out.differs(
+                    "auth-method",
+                    "is none of GET, HEAD, POST, PUT and DELETE: it is asked with GET",
+                ),
+            }
+        }
     }
     if let Some(page) = said.text("auth-signin") {
         match variables(page) {

@@ -74,9 +74,8 @@ pub const TABLE: &[FamilyKey] = &[
     },
     finding("auth-log-format", CONFIG, "`accessLog`"),
     FamilyKey {
-        wrong: WrongValue::Deny,
         to: KeyTarget::Group(&["auth-method"]),
-        ..differs("auth-method", SERVERS, "`*` is GET")
+        ..differs("auth-method", SERVERS, "GET, HEAD, POST, PUT and DELETE; `*` and others are GET")
     },
     finding("auth-proxy", CONFIG, "not needed"),
     FamilyKey { to: KeyTarget::Group(&["auth-realm"]), ..served("auth-realm", SERVERS) },
@@ -268,7 +267,7 @@ pub const TABLE: &[FamilyKey] = &[
         ..differs(
             "headers",
             SERVERS,
-            "of expressions `%[...]` those of namespace, client, host, path, TLS and request id",
+            "of expressions `%[...]` those of namespace, Service, client, host, path, TLS and request id",
         )
     },
     finding("health-check-addr", SERVERS, "Kubernetes' readiness decides: give the pods a readinessProbe"),
@@ -418,7 +417,7 @@ pub const TABLE: &[FamilyKey] = &[
         ..differs(
             "redirect-from",
             HOST,
-            "to the first host of the Ingress, as far as nobody has routes there",
+            "to the first host of the Ingress that is no wildcard, as far as nobody has routes there",
         )
     },
     FamilyKey {
@@ -441,7 +440,7 @@ pub const TABLE: &[FamilyKey] = &[
         ..differs(
             "request-add-headers",
             SERVERS,
-            "of expressions `%[...]` those of namespace, client, host, path, TLS and request id",
+            "of expressions `%[...]` those of namespace, Service, client, host, path, TLS and request id",
         )
     },
     FamilyKey { to: KeyTarget::Group(&["remove-request-headers"]), ..served("request-del-headers", SERVERS) },
@@ -450,7 +449,7 @@ pub const TABLE: &[FamilyKey] = &[
         ..differs(
             "request-set-headers",
             SERVERS,
-            "of expressions `%[...]` those of namespace, client, host, path, TLS and request id",
+            "of expressions `%[...]` those of namespace, Service, client, host, path, TLS and request id",
         )
     },
     FamilyKey {
@@ -458,7 +457,7 @@ pub const TABLE: &[FamilyKey] = &[
         ..differs(
             "response-add-headers",
             SERVERS,
-            "of expressions `%[...]` those of namespace, client, host, path, TLS and request id",
+            "of expressions `%[...]` those of namespace, Service, client, host, path, TLS and request id",
         )
     },
     FamilyKey {
@@ -470,7 +469,7 @@ pub const TABLE: &[FamilyKey] = &[
         ..differs(
             "response-set-headers",
             SERVERS,
-            "of expressions `%[...]` those of namespace, client, host, path, TLS and request id",
+            "of expressions `%[...]` those of namespace, Service, client, host, path, TLS and request id",
         )
     },
     FamilyKey { to: KeyTarget::Group(&["rewrite-target"]), ..served("rewrite-target", SERVERS) },
@@ -526,7 +525,7 @@ pub const TABLE: &[FamilyKey] = &[
     },
     FamilyKey {
         to: KeyTarget::Group(&["affinity-cookie-name"]),
-        ..differs("session-cookie-name", SERVERS, "HttpOnly")
+        ..differs("session-cookie-name", SERVERS, "HttpOnly, and Secure over HTTPS")
     },
     FamilyKey {
         value: GO_SWITCH,
