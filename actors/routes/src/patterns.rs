@@ -5,7 +5,7 @@ mod groups;
 use crate::{
     matching::{Match, MatchShape, host_of},
     path,
-    regex_cost::{self, PatternCost},
+    regex_cost::{self, Compared, PatternCost},
 };
 use regex_syntax::ast::{AssertionKind, Ast, parse::Parser};
 use std::sync::Arc;
@@ -104,13 +104,26 @@ pub fn read(text: &str, target: Option<&str>) -> Result<Pattern, String> {
         }
         expression = present.expression;
     }
-    let cost = regex_cost::cost(&expression)?;
+    // What finds nothing has nothing to be replaced.
+    let cost = match target {
+        Some(_) => regex_cost::cost_of_rewrites([expression.as_str()])?,
+        None => regex_cost::cost(&expression, Compared::Path)?,
+    };
     let path = if flag.is_empty() { beginning(text) } else { "/".to_owned() };
     let rewrite = target.map(|target| match has_group(target) {
         true => Rewrite::Groups(target.to_owned()),
         false => Rewrite::Whole(target.to_owned()),
     });
     Ok(Pattern { shape: MatchShape::Regex(expression.into()), path: path.into(), cost: Some(cost), rewrite })
+}
+
+/// Refuses what is no expression by itself, though it may be a part of one.
+///
+/// # Errors
+/// What it must be instead, behind the word "it".
+pub fn check_whole(text: &str) -> Result<(), String> {
+    let read = Parser::new().parse(text);
+    read.map(drop).map_err(|why| format!("must be a regular expression: {}", why.kind()))
 }
 
 /// The key that says the same.
@@ -223,6 +236,7 @@ mod tests {
             ("/a//b", "/a//b"),
             ("/a/(/|$)(.*)", "/a/"),
             ("(?i)/API/.*", "/"),
+            (".*", ""),
         ] {
             let (shape, beginning) = shape(text);
             assert!(matches!(shape, MatchShape::Regex(_)), "{text}");
@@ -230,6 +244,7 @@ mod tests {
         }
         assert!(read("/(a+)+b", None).is_err());
         assert!(read("/(", None).is_err());
+        assert!(read(".*", Some("/x")).unwrap_err().contains("must not match the empty path"));
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub fn read(text: &str) -> Result<OptionValue, String> {
         return Err(format!("must be {}", expected()));
     }
     let rules: Vec<(String, String)> = lines.into_iter().map(rule).collect::<Result<_, _>>()?;
-    let cost = regex_cost::cost_of_all(rules.iter().map(|(pattern, _)| pattern.as_str()))?;
+    let cost = regex_cost::cost_of_rewrites(rules.iter().map(|(pattern, _)| pattern.as_str()))?;
     let longest_path = (cost.longest_path < regex_cost::LONGEST_PATH).then_some(cost.longest_path);
     Ok(OptionValue::Rewrites { rules, longest_path })
 }
