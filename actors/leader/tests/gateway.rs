@@ -287,6 +287,80 @@ async fn who_leads_before_anything_was_judged_withdraws_nothing() {
     assert!(!ours(&server, "a").is_null());
 }
 
+/// A Gateway whose status is as a leader of ours wrote it.
+fn programmed(name: &str, message: &str) -> Value {
+    let condition = |kind: &str| json!({"type": kind, "status": "True", "reason": kind, "message": message, "observedGeneration": 1});
+    let mut gateway = gateway(name);
+    gateway["spec"] = json!({"gatewayClassName": "other"});
+    gateway["status"] = json!({"conditions": [condition("Accepted"), condition("Programmed"), condition("ResolvedRefs"), condition("example.com/Odd")],
+        "listeners": [{"name": "http"}], "addresses": [{"type": "IPAddress", "value": "192.0.2.7"}], "attachedListenerSets": 1});
+    gateway
+}
+
+fn reasons(server: &Server, gateway: &str) -> BTreeMap<String, String> {
+    let conditions = server.object(&format!("gateways/{gateway}"))["status"]["conditions"].clone();
+    let text = |one: &Value, field: &str| one[field].as_str().unwrap().to_owned();
+    let all = conditions.as_array().cloned().unwrap_or_default();
+    all.iter().map(|one| (text(one, "type"), text(one, "reason"))).collect()
+}
+
+const OURS_RUNS: &str = "every ready HAProxy pod runs it";
+
+#[actix::test]
+async fn a_gateway_that_is_nobodys_any_more_waits_for_a_controller() {
+    pause();
+    let mut newer = programmed("newer", OURS_RUNS);
+    newer["metadata"]["generation"] = json!(2);
+    newer["status"]["conditions"][0]["observedGeneration"] = json!(2);
+    let server = Server::with([
+        programmed("stale", OURS_RUNS),
+        programmed("theirs", "it is programmed"),
+        newer,
+        programmed("to-come", OURS_RUNS),
+    ]);
+    server.edit("gateways/to-come", |gateway| gateway["spec"]["gatewayClassName"] = json!("ours"));
+    let replica = Replica::start(&server, &json!({"serviceMode": "shared"}), &["one"]);
+    replica.settles().await;
+    assert_eq!(server.writes(), 0, "nothing is known of any Gateway");
+    let class = ClassVerdict { generation: 1, conditions: vec![condition("Accepted")], features: Vec::new() };
+    let classes = [(Arc::from("ours"), Arc::new(class))].into();
+    replica.validates(1, GatewayVerdicts { classes, ..verdicts(&[], &[]) });
+    replica.run(&[("one", 1)]);
+    replica.until("the Gateway waits", |server| reasons(server, "stale")["Accepted"] == "Pending").await;
+    replica.settles().await;
+    assert_eq!(server.writes(), 1, "{}", server.shown());
+    let status = server.object("gateways/stale")["status"].clone();
+    let said = reasons(&server, "stale");
+    assert_eq!(said.keys().collect::<Vec<_>>(), ["Accepted", "Programmed", "example.com/Odd"]);
+    assert_eq!(
+        (status_of(&status["conditions"], "Programmed"), said["Programmed"].as_str()),
+        ("Unknown", "Pending")
+    );
+    for field in ["listeners", "addresses", "attachedListenerSets"] {
+        assert!(status[field].is_null(), "{status}");
+    }
+}
+
+#[actix::test]
+async fn a_gateway_that_goes_to_another_controller_waits_for_it_though_no_pod_ran_it() {
+    pause();
+    let server = Server::with([gateway("web")]);
+    let replica = Replica::start(&server, &json!({"serviceMode": "none"}), &["one"]);
+    replica.validates(3, verdicts(&["web"], &[]));
+    replica.run(&[("one", 2)]);
+    replica.until("it is accepted", |server| reasons(server, "web").contains_key("Accepted")).await;
+    replica.validates(4, verdicts(&[], &[]));
+    replica
+        .until("it waits for a controller", |server| reasons(server, "web")["Accepted"] == "Pending")
+        .await;
+    // What the other controller says stays, whatever it says.
+    let theirs = json!([{"type": "Accepted", "status": "True", "reason": "Theirs", "message": "", "observedGeneration": 1}]);
+    server.edit("gateways/web", |gateway| gateway["status"]["conditions"] = theirs);
+    let writes = server.writes();
+    replica.settles().await;
+    assert_eq!((server.writes(), reasons(&server, "web")["Accepted"].as_str()), (writes, "Theirs"));
+}
+
 fn held(route: &str, instead: Instead) -> Quarantine {
     let object = Arc::new(ObjectRef::new("httproutes", "shop", route));
     let why = Diagnostic::error("haproxy", "unknown keyword");

@@ -115,12 +115,14 @@ kinds! {
         "A rule or hostname of a route cannot be served: requests of such a rule get an error. Write it as the note says.",
     ReferenceUnresolved "reference_unresolved" "reference that leads nowhere"
         "A route, a Gateway or a policy names what is not there or what it may not use: requests that need it get 500. Create it, or a ReferenceGrant in its namespace.",
+    TlsWithoutPolicy "tls_without_policy" "server with TLS asked in clear"
+        "A Service says by its appProtocol that its servers speak TLS, and no BackendTLSPolicy is for it: they are asked in clear, and most refuse that. Write a BackendTLSPolicy for it, or take the appProtocol out.",
     ListenerRefused "listener_refused" "listener not served"
         "A listener, or all of a Gateway or ListenerSet, is not served. The note says why.",
     ListenersOverlap "listeners_overlap" "listeners of the same hosts"
         "Listeners with TLS at one port are for the same hosts: a client that keeps its connection for another host is told 421, and connects again. Give them one certificate, or different hosts.",
     PolicyRefused "policy_refused" "policy without effect"
-        "A BackendTLSPolicy has no effect: an older one has its Services, or what it names is not there, and then their requests get 500. The note says why.",
+        "A BackendTLSPolicy has no effect, or not for all its Services: an older one has them, they have no such port, or what it names is not there, and then their requests get 500. The note says why.",
 }
 
 /// Where in its object a finding is, as far as it is one place.

@@ -139,6 +139,9 @@ pub enum ClaimPriority {
     /// Other names of a host: for what no other route of the same match takes, whatever its age, and not at a host that another
     /// namespace has.
     Spare,
+    /// A family's redirect of another host, or of the root of one's own: for what no other route takes, neither one of a wildcard over
+    /// that host nor one for all paths of this one, and not at a host that another namespace has.
+    Redirect,
     /// For what nobody else asks for, of whatever namespace: nothing is there (404), and what the object says of requests counts.
     Rest,
 }

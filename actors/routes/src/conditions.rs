@@ -2,7 +2,7 @@
 
 use crate::{
     lists::encoded,
-    regex_cost::{self, PatternCost},
+    regex_cost::{self, Compared, PatternCost},
 };
 use serde::{Deserialize, Serialize};
 
@@ -49,7 +49,7 @@ impl RouteConditions {
     pub fn cost(&self) -> Option<f64> {
         let patterns = self.headers.iter().chain(&self.query).filter(|one| one.longest.is_some());
         let steps = patterns
-            .filter_map(|one| regex_cost::cost(&one.value).ok())
+            .filter_map(|one| regex_cost::cost(&one.value, Compared::Value).ok())
             .map(|PatternCost { steps, .. }| steps);
         steps.reduce(|all, steps| all + steps)
     }
@@ -114,7 +114,8 @@ fn condition(line: &str, of: Of, is_pattern: bool) -> Result<Condition, String> 
     if !(1..=64).contains(&name.len()) || !name.chars().all(is_inner) || !is_value {
         return Err(wanted(of));
     }
-    let longest = if is_pattern { Some(regex_cost::cost(value)?.longest_path) } else { None };
+    let cost = || regex_cost::cost(value, Compared::Value);
+    let longest = if is_pattern { Some(cost()?.longest_path) } else { None };
     let name = if of == Of::Header { name.to_ascii_lowercase() } else { name.to_owned() };
     Ok(Condition { name, value: value.to_owned(), longest })
 }
@@ -139,7 +140,10 @@ mod tests {
         ] {
             assert!(read(text, of, false).unwrap_err().contains("must be lines of NAME"), "{text}");
         }
-        assert!(read("X-A: (a+)+b", Of::Header, true).is_err());
+        assert!(read("X-A: (a+)+b", Of::Header, true).unwrap_err().ends_with(
+            "over a value: of what is repeated, each must end where the next one begins, as in ([^/]+)/(.*)"
+        ));
+        assert!(read("X-A: ^(a|b)?$", Of::Header, true).is_ok(), "a header may be empty");
         let many = "a=1\n".repeat(MOST + 1);
         assert!(read(&many, Of::Query, false).is_err());
     }

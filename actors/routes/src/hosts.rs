@@ -5,8 +5,8 @@
 //! for its requests go there. Nobody else's certificate is served and nobody else's CA asked for.
 
 use super::{
-    claims::Claims,
-    contest::{Age, Claimants, Contest, Holder},
+    claims::{ClaimPriority, Claims},
+    contest::{Age, Claimant, Claimants, Contest, Holder},
     matching::{ANY_HOST, wildcard_over},
     owners::Owners,
     separate_hosts::SeparateHosts,
@@ -228,8 +228,15 @@ impl Hosts {
     fn routed(&self, host: &str) -> Option<&Host> {
         let wildcard = wildcard_over(host);
         let names = [Some(host), wildcard.as_deref(), Some(ANY_HOST)];
-        let mut hosts = names.into_iter().flatten().filter_map(|name| self.all.get(name));
-        hosts.find(|host| host.routes.holder.is_some())
+        let mut hosts = names.into_iter().flatten().filter(|name| !self.yields(name));
+        hosts.find_map(|name| self.all.get(name).filter(|host| host.routes.holder.is_some()))
+    }
+
+    /// Whether a host is only redirected, and the wildcard over it has routes: then these have its requests.
+    pub fn yields(&self, host: &str) -> bool {
+        let first = |name: &str| self.all.get(name)?.routes.holder.as_ref()?.object.as_ref();
+        first(host).is_some_and(|first| first.standing == ClaimPriority::Redirect)
+            && wildcard_over(host).is_some_and(|over| first(&over).is_some_and(Claimant::asks))
     }
 
     fn entitled<'h>(&'h self, host: &str, owners: &'h Owners, holder: Option<&'h Holder>) -> Entitled<'h> {

@@ -357,7 +357,20 @@ impl RouteIndex {
         let winner = &self.holder(wanted)?.object.as_ref()?.object;
         let routes = &self.claims.get(winner)?.routes;
         let route = routes.iter().find(|route| route.wanted == *wanted && !route.repeated)?;
-        Some((&**winner, route))
+        (!self.steps_back(&winner.namespace, route)).then_some((&**winner, route))
+    }
+
+    /// Whether a redirect of a namespace is for nothing, because another route takes what it is for in a way of its own.
+    pub(super) fn steps_back(&self, namespace: &str, claim: &RouteClaim) -> bool {
+        let host = &claim.wanted.host;
+        if claim.standing != ClaimPriority::Redirect {
+            return false;
+        }
+        if claim.wanted != Match::exact(host, "/") {
+            return self.hosts.yields(host);
+        }
+        let of_all = self.holder(&Match::prefix(host, "")).and_then(|holder| holder.object.as_ref());
+        of_all.is_some_and(|of_all| of_all.asks() && *of_all.object.namespace == *namespace)
     }
 
     fn enter(&mut self, object: &Arc<ObjectRef>, claims: &Claims, touched: &mut Touched) {
@@ -448,6 +461,7 @@ impl RouteIndex {
         for wanted in std::mem::take(&mut touched.matches) {
             let contest = self.matches.entry(wanted.clone()).or_default();
             let thing = Thing::Requests(wanted.clone());
+            let mut is_different = false;
             if decide(contest, &thing, &mut self.memory, self.clock.as_ref(), &self.owners) {
                 touched.objects.extend(contest.claimants.iter().map(|claimant| claimant.object.clone()));
                 let lookups = self.lookups.get(&wanted.host).into_iter().flatten();
@@ -465,9 +479,15 @@ impl RouteIndex {
                 if is_root(&wanted) && contest.claimants.iter().any(passes) {
                     touched.pass(&wanted.host, &self.hosts);
                 }
+                is_different = true;
             }
             if contest.holder.is_none() {
                 self.matches.remove(&wanted);
+            }
+            // Whether all paths of a host are somebody's decides of redirects of its root.
+            if is_different && wanted == Match::prefix(&wanted.host, "") {
+                let of_root = self.matches.get(&Match::exact(&wanted.host, "/"));
+                touched.objects.extend(of_root.into_iter().flat_map(redirecting));
             }
         }
     }
@@ -482,6 +502,10 @@ impl RouteIndex {
             let thing = Thing::Host(host.clone());
             if decide(contest, &thing, &mut self.memory, self.clock.as_ref(), &self.owners) {
                 touched.lists.insert(host.clone());
+                for below in (!is_exact(&host)).then(|| self.hosts.covered_by(&host)).into_iter().flatten() {
+                    let below = self.hosts.get(&below).map(|below| &below.routes);
+                    touched.objects.extend(below.into_iter().flat_map(redirecting));
+                }
             }
             let of_kind = if is_exact(&host) { &mut exact } else { &mut wildcards };
             of_kind.insert(host);
@@ -629,13 +653,18 @@ pub(super) fn hosts_of(claims: &Claims) -> BTreeSet<&Arc<str>> {
     claims.routes.iter().map(|route| &route.wanted.host).collect()
 }
 
-/// Of what is only another name of a host its TLS is not kept from who asks for it, either.
+/// Of what is only another name of a host, or redirected, its TLS is not kept from who asks for it, either.
 fn standing_at(claims: &Claims, host: &Arc<str>) -> ClaimPriority {
-    let mut there =
-        claims.routes.iter().filter(|route| route.wanted.host == *host).map(|route| route.standing);
-    let is_spare = there.clone().any(|standing| standing == ClaimPriority::Spare)
-        && there.all(|standing| matches!(standing, ClaimPriority::Spare | ClaimPriority::Rest));
-    if is_spare { ClaimPriority::Spare } else { ClaimPriority::Asked }
+    let there = claims.routes.iter().filter(|route| route.wanted.host == *host).map(|route| route.standing);
+    let firmest = there.filter(|standing| *standing != ClaimPriority::Rest).min();
+    let is_spare = |standing: &ClaimPriority| *standing >= ClaimPriority::Spare;
+    firmest.filter(is_spare).unwrap_or(ClaimPriority::Asked)
+}
+
+/// The objects that redirect what others do not take.
+fn redirecting(contest: &Contest) -> impl Iterator<Item = Arc<ObjectRef>> {
+    let all = contest.claimants.iter().filter(|claimant| claimant.standing == ClaimPriority::Redirect);
+    all.map(|claimant| claimant.object.clone())
 }
 
 fn is_exact(host: &str) -> bool {

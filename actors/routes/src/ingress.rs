@@ -11,14 +11,14 @@ pub use of_hosts::host_options;
 use super::{
     app_root, auth,
     choices::Choices,
-    claims::{Backend, ClaimPriority, Claims, Fields, RouteClaim, RouteGroup, ToHttps},
+    claims::{Backend, ClaimPriority, Claims, Fields, Port, RouteClaim, RouteGroup, ToHttps},
     class::Classes,
     contest::Age,
     families::{About, Family, FamilySettings, ForeignOptions, PathRules},
     findings::{foreign, named_objects, nowhere},
     ingress_ground::IngressGround,
     lists::encoded,
-    matching::{ANY_HOST, Match, MatchShape, host_of},
+    matching::{ANY_HOST, Match, host_of},
     options::{
         self, Settings,
         class_objects::{self, qualified_service},
@@ -36,7 +36,7 @@ use super::{
 use context::IngressContext;
 use haptic_model::{Finding, FindingKind, host_name::is_host};
 use manifest::{HttpPath, Ingress, IngressBackend, Rule, Tls, TlsHosts, backend_of, named_hosts, paths_of};
-use of_hosts::spreads;
+use of_hosts::{spreads, takes_all};
 use serde_json::{Map, Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
@@ -63,18 +63,21 @@ pub fn claims(json: &[u8], classes: &Classes, ground: &IngressGround<'_>) -> Res
         return Ok(None);
     }
     let settings = classes.settings_of(class);
-    let tls = TlsHosts::of(spec.tls.as_deref());
     let written = Annotations::read(&annotations, settings);
     let families: Vec<&FamilySettings> = classes.families_of(class).collect();
+    let tls = TlsHosts::of(spec.tls.as_deref(), families.iter().any(takes_all));
     let mut foreign = ForeignOptions::default();
     let rules = spec.rules.take().unwrap_or_default();
     if !families.is_empty() {
         let (namespace, name) = (&*metadata.namespace, &*metadata.name);
-        let is_beside_tls = || named_hosts(&rules).any(|host| neighbours.tls(namespace, &host));
+        let has_wildcards = families.iter().any(takes_all);
+        let is_beside_tls =
+            || named_hosts(&rules).any(|host| neighbours.tls(namespace, &host, has_wildcards));
         let about = About {
             namespace,
             name,
             tls: !matches!(tls, TlsHosts::None) || is_beside_tls(),
+            has_wildcards_alone: !rules.is_empty() && named_hosts(&rules).all(|host| host.starts_with('*')),
             names_tls_hosts: spec
                 .tls
                 .iter()
@@ -109,6 +112,11 @@ pub fn claims(json: &[u8], classes: &Classes, ground: &IngressGround<'_>) -> Res
     let of_service = |name: &str| services.written(&metadata.namespace, name);
     let grouping = Grouping::new(metadata.name.clone(), written, settings, &of_service);
     let protocol = |backend: &Backend| services.protocol(&metadata.namespace, backend);
+    let reading = families.iter().map(|family| family.family).find(|family| family.reads_target_ports());
+    let by_target = |backend: &Backend| match reading? {
+        Family::IngressNginx => services.port_like(&metadata.namespace, backend),
+        _ => services.port_of_target(&metadata.namespace, backend),
+    };
     let mut reading = Reading {
         claims: Claims::default(),
         tls,
@@ -116,6 +124,7 @@ pub fn claims(json: &[u8], classes: &Classes, ground: &IngressGround<'_>) -> Res
         grouping,
         around: IngressContext::new(neighbours, metadata.namespace.clone(), patterns),
         protocol: &protocol,
+        by_target: &by_target,
         faults: Vec::new(),
     };
     reading.claims.findings = found;
@@ -152,6 +161,11 @@ pub fn claims(json: &[u8], classes: &Classes, ground: &IngressGround<'_>) -> Res
                 grouping.own().text(option).filter(|text| is_in_vain.is_empty() || *text == is_in_vain);
             claims.findings.extend(given.map(|_| options::without_tls(option)));
         }
+    }
+    if !is_passed && claims.routes.iter().all(|route| !route.tls) {
+        let of_tls = ["tls-alpn", "tls-ciphers", "tls-min-version"].into_iter();
+        let given = of_tls.filter(|option| grouping.own().values.contains_key(option));
+        claims.findings.extend(given.map(options::without_tls));
     }
     claims.findings.extend(app_root::in_vain(&grouping, &claims, &annotations));
     let (groups, refused, ineffective) = grouping.done();
@@ -267,6 +281,8 @@ struct Reading<'r> {
     around: IngressContext<'r>,
     /// What a Service's port says of itself.
     protocol: &'r dyn Fn(&Backend) -> Option<&'static str>,
+    /// The port of a Service that a family reads a backend's port as.
+    by_target: &'r dyn Fn(&Backend) -> Option<u16>,
     /// What refuses the whole, in sentences.
     faults: Vec<String>,
 }
@@ -290,7 +306,12 @@ impl Reading<'_> {
 
     fn rule(&mut self, host: &Arc<str>, rule: &Rule) {
         for (text, path) in paths_of(rule) {
-            let own = self.of_route(host, text, path.path_type.as_deref());
+            let service = path.backend.as_ref().and_then(|backend| backend.service.as_ref());
+            let service = service.map(|service| &*service.name);
+            if self.grouping.annotations().foreign().level(service).left_out {
+                continue;
+            }
+            let own = self.of_route(host, text, path.path_type.as_deref(), service);
             let family = self.grouping.annotations().path_rules(text);
             if let Some(family) = family.filter(|_| self.around.has_patterns(host)) {
                 let pattern = family.pattern(text);
@@ -303,7 +324,6 @@ impl Reading<'_> {
                 }
                 continue;
             }
-            let is_of_family = family.is_some();
             if let Some(pattern) = self.grouping.annotations().pattern(text, path.path_type.as_deref()) {
                 self.pattern(host, text, pattern, path.backend.as_ref(), own);
                 continue;
@@ -339,32 +359,27 @@ impl Reading<'_> {
                     continue;
                 }
             };
-            // There it is a prefix of characters, found by no key: where another namespace has the host, the prefix of elements is
-            // left of it.
-            let is_of_characters = matches!(path.path_type.as_deref(), None | Some("ImplementationSpecific"));
-            if is_of_family && is_of_characters && !wanted.path.is_empty() && !text.ends_with('/') {
-                let beginning = Match { shape: MatchShape::Beginning, ..wanted.clone() };
-                self.lead(beginning, text, path.backend.as_ref(), None, own.clone());
-                let before = self.claims.routes.len();
-                self.lead(wanted, text, path.backend.as_ref(), None, own);
-                let left = self.claims.routes.iter_mut().skip(before);
-                left.for_each(|route| route.standing = ClaimPriority::Fallback);
-                continue;
-            }
             self.lead(wanted, text, path.backend.as_ref(), None, own);
         }
     }
 
     /// What a family says of one route: a canary of it, or that its path without the slash at its end leads to the one with it.
-    fn of_route(&self, host: &Arc<str>, text: &str, path_type: Option<&str>) -> Option<OwnOptions> {
+    fn of_route(
+        &mut self,
+        host: &Arc<str>,
+        text: &str,
+        path_type: Option<&str>,
+        service: Option<&str>,
+    ) -> Option<OwnOptions> {
         let mut own = OwnOptions::default();
+        self.add_sign_in(host, text, service, &mut own);
         let is_below = |all: &[String]| all.iter().any(|start| text.starts_with(start.as_str()));
         if is_below(&self.grouping.annotations().foreign().over_http) {
             own.label.push_str(" over HTTP");
             own.options.insert("ssl-redirect", OptionValue::Text("false".to_owned()));
         }
         if let Some(rules) = self.grouping.annotations().path_rules(text) {
-            self.add_family_rules(host, text, path_type.unwrap_or("ImplementationSpecific"), &mut own);
+            self.add_family_rules(host, text, prefix_or_exact(path_type), &mut own);
             let is_same = rules.target.as_deref() == Some(text);
             if is_same && self.grouping.own().text("forwarded-prefix").is_some() {
                 own.label.push_str(" not rewritten");
@@ -378,6 +393,27 @@ impl Reading<'_> {
             self.add_root(host, &mut own);
         }
         (!own.label.is_empty()).then_some(own)
+    }
+
+    /// What a family's `oauth` says of a route.
+    fn add_sign_in(&mut self, host: &Arc<str>, text: &str, service: Option<&str>, own: &mut OwnOptions) {
+        let level = self.grouping.annotations().foreign().level(service);
+        let Some(sign_in) = level.sign_in.clone().filter(|sign_in| !sign_in.has(text)) else { return };
+        let program = self.around.program(host, &sign_in.prefix).cloned();
+        let program = program.map(|program| self.at_port(program));
+        if program.is_none() {
+            let prefix = shortened(&sign_in.prefix);
+            let sentence = format!(
+                "oauth asks who has path {prefix} of {}, and no Ingress of the namespace has it: nobody gets in",
+                shortened(host)
+            );
+            let finding = Finding::new(FindingKind::ServiceMissing, sentence).at_host(host);
+            if !self.claims.findings.contains(&finding) {
+                self.found(finding);
+            }
+        }
+        own.label.push_str(&format!(" signed in by {program:?}{}", sign_in.prefix));
+        own.options.extend(sign_in.options_with(program.as_ref()));
     }
 
     /// What a family with rules of its own for paths says of one.
@@ -433,7 +469,7 @@ impl Reading<'_> {
             let says = RouteSays { protocol: None, own: Some(own) };
             let group = self.grouping.number("", &backend.service, None, says);
             let (wanted, tls) = (Match::exact(host, "/"), self.has_tls(host));
-            let (backend, standing) = (backend.clone(), ClaimPriority::Spare);
+            let (backend, standing) = (backend.clone(), ClaimPriority::Redirect);
             let route = RouteClaim { wanted, cost: None, backend, standing, tls, group, repeated: false };
             self.claims.routes.push(route);
         }
@@ -470,7 +506,8 @@ impl Reading<'_> {
     /// Whether it, or for a family one beside it, has TLS for a host.
     fn has_tls(&self, host: &str) -> bool {
         let names = [host, self.around.named(host)];
-        names.into_iter().any(|name| self.tls.cover(name) || self.around.has_tls(name))
+        let has_wildcards = self.grouping.annotations().foreign().paths.is_some();
+        names.into_iter().any(|name| self.tls.cover(name) || self.around.has_tls(name, has_wildcards))
     }
 
     /// A path that families compare in a way of their own.
@@ -519,11 +556,21 @@ impl Reading<'_> {
         pattern: Option<&Pattern>,
         own: Option<OwnOptions>,
     ) {
-        match backend.map(backend_of) {
+        match backend.map(|backend| self.backend(backend)) {
             Some(Ok(backend)) => self.route(wanted, Some(path), backend, pattern, own),
             Some(Err(why)) => self.found(at(FindingKind::BackendInvalid, &wanted, format!("{wanted} {why}"))),
             None => self.found(at(FindingKind::BackendInvalid, &wanted, format!("{wanted} has no backend"))),
         }
+    }
+
+    /// What leads to a Service, at the port that is meant.
+    fn backend(&self, backend: &IngressBackend) -> Result<Backend, String> {
+        backend_of(backend).map(|backend| self.at_port(backend))
+    }
+
+    fn at_port(&self, backend: Backend) -> Backend {
+        let port = (self.by_target)(&backend).map(Port::Number);
+        Backend { port: port.unwrap_or_else(|| backend.port.clone()), ..backend }
     }
 
     /// A path as requests' paths are compared with it; a path that no request can have is refused. `tells`: of another spelling.
@@ -558,7 +605,7 @@ impl Reading<'_> {
 
     /// Requests that no rule takes: of the hosts that the rules name, or of all when there are no rules.
     fn default_backend(&mut self, of_rules: Option<&Vec<Arc<str>>>, backend: &IngressBackend) {
-        let backend = match backend_of(backend) {
+        let backend = match self.backend(backend) {
             Ok(backend) => backend,
             Err(why) => {
                 let sentence = format!("defaultBackend {why}");
@@ -569,7 +616,17 @@ impl Reading<'_> {
         let mut known = HashSet::new();
         for host in of_rules.map_or(&every[..], Vec::as_slice) {
             if known.insert(host) {
-                self.route(Match::prefix(host, ""), None, backend.clone(), None, None);
+                let mut own = OwnOptions::default();
+                self.add_sign_in(host, "", Some(&backend.service), &mut own);
+                if of_rules.is_none() && self.grouping.annotations().foreign().paths.is_some() {
+                    own.label.push_str(" of all hosts");
+                    own.without.extend(["app-root", "redirect-to", "redirect-keep-path", "redirect-code"]);
+                    own.options.insert("ssl-redirect", OptionValue::Text("false".to_owned()));
+                }
+                let own = (!own.label.is_empty()).then_some(own);
+                let forms = &self.grouping.annotations().foreign().level(Some(&backend.service)).forms;
+                let pattern = forms.of_rest();
+                self.route(Match::prefix(host, ""), None, backend.clone(), pattern.as_ref(), own);
             }
         }
     }
@@ -626,7 +683,7 @@ impl Reading<'_> {
             let other = host.strip_prefix("www.").map_or_else(|| format!("www.{host}"), str::to_owned);
             let other: Arc<str> = other.into();
             if is_host(&other) && !known.contains(&other) {
-                self.redirect(&other, host);
+                self.redirect(&other, host, ClaimPriority::Spare);
             }
         }
     }
@@ -635,15 +692,15 @@ impl Reading<'_> {
     fn redirected(&mut self, others: Vec<String>, hosts: &[Arc<str>]) {
         let Some(host) = hosts.iter().find(|host| is_host(host) && !host.starts_with('*')) else { return };
         for other in others.into_iter().map(Arc::<str>::from).filter(|other| !hosts.contains(other)) {
-            self.redirect(&other, host);
+            self.redirect(&other, host, ClaimPriority::Redirect);
         }
     }
 
     /// Requests for another host lead to `host`, as far as nobody has routes there.
-    fn redirect(&mut self, other: &Arc<str>, host: &str) {
+    fn redirect(&mut self, other: &Arc<str>, host: &str, standing: ClaimPriority) {
         let Some(backend) = self.claims.routes.first().map(|route| route.backend.clone()) else { return };
         let (tls, group) = (self.tls.cover(other), self.grouping.redirecting_to(host));
-        let (wanted, standing) = (Match::prefix(other, ""), ClaimPriority::Spare);
+        let wanted = Match::prefix(other, "");
         let route = RouteClaim { wanted, cost: None, backend, standing, tls, group, repeated: false };
         self.claims.routes.push(route);
     }
@@ -689,6 +746,11 @@ impl Reading<'_> {
         let brought = brought.into_iter().map(|(host, secrets)| (host, secrets.into()));
         self.claims.certificates = brought.collect();
     }
+}
+
+/// ingress-nginx reads the type `ImplementationSpecific`, and none, as `Prefix` (`internal/k8s/main.go`, `SetDefaultNGINXPathType`).
+fn prefix_or_exact(path_type: Option<&str>) -> &str {
+    path_type.filter(|path_type| *path_type != "ImplementationSpecific").unwrap_or("Prefix")
 }
 
 /// What is found at the host and the path of a route.

@@ -1,9 +1,11 @@
 //! Paths that are regular expressions: which of them say no more than a key can, and what all others begin with.
 
+mod groups;
+
 use crate::{
     matching::{Match, MatchShape, host_of},
     path,
-    regex_cost::{self, PatternCost},
+    regex_cost::{self, Compared, PatternCost},
 };
 use regex_syntax::ast::{AssertionKind, Ast, parse::Parser};
 use std::sync::Arc;
@@ -92,14 +94,36 @@ pub fn read(text: &str, target: Option<&str>) -> Result<Pattern, String> {
         return Ok(pattern);
     }
     let (flag, rest) = text.strip_prefix("(?i)").map_or(("", text), |rest| ("(?i)", rest));
-    let expression = format!("{flag}^(?:{rest})");
-    let cost = regex_cost::cost(&expression)?;
+    let mut expression = format!("{flag}^(?:{rest})");
+    if let Some(last) = target.and_then(last_group) {
+        let present = groups::present(&expression);
+        if present.first_left_out.is_some_and(|left_out| left_out < last) {
+            return Err(format!(
+                "must take part with each group before \\{last}, which takes the path's place: one of these is in another alternative, or repeated by * or {{0,…}}"
+            ));
+        }
+        expression = present.expression;
+    }
+    // What finds nothing has nothing to be replaced.
+    let cost = match target {
+        Some(_) => regex_cost::cost_of_rewrites([expression.as_str()])?,
+        None => regex_cost::cost(&expression, Compared::Path)?,
+    };
     let path = if flag.is_empty() { beginning(text) } else { "/".to_owned() };
     let rewrite = target.map(|target| match has_group(target) {
         true => Rewrite::Groups(target.to_owned()),
         false => Rewrite::Whole(target.to_owned()),
     });
     Ok(Pattern { shape: MatchShape::Regex(expression.into()), path: path.into(), cost: Some(cost), rewrite })
+}
+
+/// Refuses what is no expression by itself, though it may be a part of one.
+///
+/// # Errors
+/// What it must be instead, behind the word "it".
+pub fn check_whole(text: &str) -> Result<(), String> {
+    let read = Parser::new().parse(text);
+    read.map(drop).map_err(|why| format!("must be a regular expression: {}", why.kind()))
 }
 
 /// The key that says the same.
@@ -132,6 +156,13 @@ fn by_key(target: &str, shape: &MatchShape, rest: Option<char>) -> Option<Rewrit
     let before = target.strip_suffix(rest?)?.strip_suffix('\\').filter(|before| !has_group(before))?;
     let of = if *shape == MatchShape::Prefix { Rewrite::Below } else { Rewrite::Rest };
     Some(of(before.to_owned()))
+}
+
+/// The highest group in it.
+fn last_group(target: &str) -> Option<u32> {
+    let digits = target.as_bytes().windows(2).filter(|two| two.first() == Some(&b'\\'));
+    let numbers = digits.filter_map(|two| char::from(*two.get(1)?).to_digit(10));
+    numbers.max()
 }
 
 fn has_group(target: &str) -> bool {
@@ -205,6 +236,7 @@ mod tests {
             ("/a//b", "/a//b"),
             ("/a/(/|$)(.*)", "/a/"),
             ("(?i)/API/.*", "/"),
+            (".*", ""),
         ] {
             let (shape, beginning) = shape(text);
             assert!(matches!(shape, MatchShape::Regex(_)), "{text}");
@@ -212,6 +244,7 @@ mod tests {
         }
         assert!(read("/(a+)+b", None).is_err());
         assert!(read("/(", None).is_err());
+        assert!(read(".*", Some("/x")).unwrap_err().contains("must not match the empty path"));
     }
 
     #[test]
@@ -222,5 +255,17 @@ mod tests {
         assert_eq!(rewrite("/api(/|$)(.*)", "/v2"), Rewrite::Whole("/v2".into()));
         assert_eq!(rewrite("/api(/|$)(.*)", "/v2\\1x\\2"), Rewrite::Groups("/v2\\1x\\2".into()));
         assert_eq!(rewrite("/api/([0-9]+)", "/v2"), Rewrite::Whole("/v2".into()));
+    }
+
+    #[test]
+    fn groups_behind_an_optional_one_are_not_lost() {
+        let (shape, _) = shape_with("/api(/v1)?/(.*)", "/\\2").unwrap();
+        assert_eq!(shape, MatchShape::Regex("^(?:/api((?:/v1)?)/(.*))".into()));
+        assert!(shape_with("/(?:(a)|(b))/(.*)", "/\\3").unwrap_err().contains("before \\3"));
+        assert!(shape_with("/(?:(a)|(b))/(.*)", "/\\1").is_ok());
+    }
+
+    fn shape_with(text: &str, target: &str) -> Result<(MatchShape, String), String> {
+        read(text, Some(target)).map(|read| (read.shape, read.path.to_string()))
     }
 }

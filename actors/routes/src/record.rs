@@ -138,6 +138,9 @@ impl Got<'_> {
         if let Some(others) = self.host_of_others(claim) {
             return Some(Some(others));
         }
+        if self.index.steps_back(&self.object.namespace, claim) {
+            return Some(self.not_redirected(&claim.wanted));
+        }
         let is_default = claim.standing != ClaimPriority::Asked;
         let what = if is_default { "the default of " } else { "" };
         let Some(winner) = &holder.object else {
@@ -157,6 +160,15 @@ impl Got<'_> {
         let reason = self.reason(&winner.object, &winner.age);
         let sentence = format!("{what}{} is taken by {}, {reason}", claim.wanted, winner.object);
         Some(Some(at(FindingKind::RouteConflict, &claim.wanted, sentence)))
+    }
+
+    /// That another host is not redirected; the root of a host is that of whoever has all of its paths, without a word.
+    fn not_redirected(&self, wanted: &Match) -> Option<Finding> {
+        (*wanted != Match::exact(&wanted.host, "/")).then(|| {
+            let host = host_name(&wanted.host);
+            let sentence = format!("{host} is not redirected: a wildcard over it has routes");
+            at(FindingKind::HostConflict, wanted, sentence)
+        })
     }
 
     /// Why a route that takes other paths than its own, or of what is only another name of a host, is not for this object.
@@ -179,7 +191,8 @@ impl Got<'_> {
         }
         let namespace =
             self.index.namespace_of(host).filter(|namespace| **namespace != *self.object.namespace)?;
-        (claim.wanted.is_listed() || claim.standing == ClaimPriority::Spare).then(|| {
+        let is_spare = matches!(claim.standing, ClaimPriority::Spare | ClaimPriority::Redirect);
+        (claim.wanted.is_listed() || is_spare).then(|| {
             let wanted = &claim.wanted;
             let sentence = format!(
                 "{wanted} is not served: {} is held by namespace {namespace}, and only its own may be there",

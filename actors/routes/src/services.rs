@@ -64,6 +64,16 @@ struct KnownService {
     first_port: Option<u16>,
     /// What ports speak, as far as they say so and it is not HTTP/1.1.
     spoken: Vec<(u16, Option<Box<str>>, &'static str)>,
+    /// Where ports are and what they lead to, if a family asks for it.
+    targets: Vec<PortTarget>,
+}
+
+/// A port of a Service and what it leads to, as texts.
+#[derive(Debug)]
+struct PortTarget {
+    port: u16,
+    name: Option<Box<str>>,
+    target: Box<str>,
 }
 
 /// Which ports a Service has.
@@ -96,6 +106,14 @@ struct PortOfService {
     port: u16,
     protocol: Option<Box<str>>,
     app_protocol: Option<Box<str>>,
+    target_port: Option<IntOrString>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum IntOrString {
+    Number(i64),
+    Name(Box<str>),
 }
 
 #[derive(Deserialize)]
@@ -165,6 +183,28 @@ impl Services {
         found.map(|(_, _, protocol)| *protocol)
     }
 
+    /// The port that kubernetes/ingress-nginx reads a backend's port as: the first that has this number or name, or leads to it
+    /// (`internal/ingress/controller/controller.go`, `serviceEndpoints`).
+    #[must_use]
+    pub fn port_like(&self, namespace: &str, backend: &Backend) -> Option<u16> {
+        let mut targets = self.known(namespace, &backend.service)?.targets.iter();
+        let wanted = backend.port.to_string();
+        let found = targets.find(|of| {
+            of.port.to_string() == wanted || *of.target == *wanted || of.name.as_deref() == Some(&*wanted)
+        });
+        Some(found?.port)
+    }
+
+    /// The port that jcmoraisjr/haproxy-ingress reads a backend's port as: the first of that name, else one that leads to a port of that name
+    /// or number, else one of that number (`convutils.FindServicePort`).
+    #[must_use]
+    pub fn port_of_target(&self, namespace: &str, backend: &Backend) -> Option<u16> {
+        let targets = &self.known(namespace, &backend.service)?.targets;
+        let wanted = backend.port.to_string();
+        let named = targets.iter().find(|of| of.name.as_deref() == Some(&*wanted));
+        Some(named.or_else(|| targets.iter().find(|of| *of.target == *wanted))?.port)
+    }
+
     /// The first port of one.
     #[must_use]
     pub fn first_port(&self, namespace: &str, name: &str) -> Option<u16> {
@@ -206,7 +246,8 @@ impl KnownService {
             .flatten();
         let Some(Service { metadata, spec }) = service else {
             let (ports, spoken) = (ServicePorts::Any, Vec::new());
-            return Self { options: None, foreign: None, ports, first_port: None, spoken };
+            let targets = Vec::new();
+            return Self { options: None, foreign: None, ports, first_port: None, spoken, targets };
         };
         let foreign = metadata.annotations.as_ref().filter(|_| has_foreign).map(|annotations| {
             let of_families = annotations.iter().filter(|(key, _)| families().any(|family| family.has(key)));
@@ -229,8 +270,22 @@ impl KnownService {
             Some((port.port, port.name.clone(), spoken_by(port.app_protocol.as_deref()?)?))
         });
         let spoken = spoken.collect();
+        let reads_targets = settings.families.iter().any(|family| family.family.reads_target_ports());
+        let all = spec.iter().filter(|_| reads_targets).flat_map(|spec| spec.ports.iter().flatten());
+        let targets = all.map(PortTarget::of).collect();
         let ports = spec.map_or(ServicePorts::Any, ServicePorts::of);
-        Self { options: annotations.as_ref().map(own), foreign, ports, first_port, spoken }
+        Self { options: annotations.as_ref().map(own), foreign, ports, first_port, spoken, targets }
+    }
+}
+
+impl PortTarget {
+    fn of(port: &PortOfService) -> Self {
+        let target = match &port.target_port {
+            Some(IntOrString::Name(name)) => name.clone(),
+            Some(IntOrString::Number(number)) => number.to_string().into(),
+            None => port.port.to_string().into(),
+        };
+        Self { port: port.port, name: port.name.clone(), target }
     }
 }
 

@@ -16,8 +16,9 @@ use std::{
 };
 
 const NAMESPACES: [&str; 2] = ["a", "b"];
+const HOSTS: [&str; 3] = ["a.example", "b.example", "*.example"];
 const NAMES: [&str; 3] = ["x", "y", "z"];
-const OF_INGRESSES: [&str; 22] = [
+const OF_INGRESSES: [&str; 23] = [
     "{}",
     r#"{"haproxy-haptic.org/retry": "all", "haproxy-haptic.org/auth-secret": "x"}"#,
     r#"{"haproxy-haptic.org/paths": "/x: {retries: 1, auth-secret: y}\n/y: {balance: random}"}"#,
@@ -36,6 +37,7 @@ const OF_INGRESSES: [&str; 22] = [
     r#"{"nginx.ingress.kubernetes.io/canary": "true", "nginx.ingress.kubernetes.io/canary-weight": "5"}"#,
     r#"{"nginx.ingress.kubernetes.io/auth-tls-secret": "a/x"}"#,
     r#"{"nginx.ingress.kubernetes.io/server-alias": "b.example", "nginx.ingress.kubernetes.io/app-root": "/y"}"#,
+    r#"{"haproxy-ingress.github.io/redirect-from": "b.example", "haproxy-ingress.github.io/app-root": "/y"}"#,
     r#"{"nginx.ingress.kubernetes.io/auth-type": "basic", "nginx.ingress.kubernetes.io/auth-secret": "x"}"#,
     r#"{"haproxy-haptic.org/ssl-passthrough": "true"}"#,
     r#"{"haproxy-haptic.org/ssl-passthrough": "true", "haproxy-haptic.org/ssl-passthrough-http-port": "81"}"#,
@@ -78,7 +80,7 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     let (namespace, name) = (0..NAMESPACES.len(), 0..NAMES.len());
     prop_oneof![
-        6 => (namespace.clone(), name.clone(), 0..2_usize, 0..7_usize, 0..OF_INGRESSES.len(), 0..4_usize).prop_map(
+        6 => (namespace.clone(), name.clone(), 0..HOSTS.len(), 0..7_usize, 0..OF_INGRESSES.len(), 0..4_usize).prop_map(
             |(namespace, name, host, paths, annotations, tls)| Step::Ingress { namespace, name, host, paths, annotations, tls }
         ),
         4 => (namespace.clone(), name.clone(), 0..OF_SERVICES.len())
@@ -93,7 +95,8 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn config(class: usize) -> ActiveConfig {
-    let families = if class % 2 == 1 { json!({"ingress-nginx": {}}) } else { json!({}) };
+    let families =
+        if class % 2 == 1 { json!({"ingress-nginx": {}, "haproxy-ingress": {}}) } else { json!({}) };
     let class: Value = serde_json::from_str(CLASSES[class]).unwrap();
     let spec = json!({
         "credentialsSecretRef": {"name": "c"}, "podSelector": {"matchLabels": {"a": "b"}},
@@ -124,9 +127,10 @@ impl World {
                 };
                 let paths: Vec<Value> =
                     PATHS.into_iter().zip([name, 1, 0, 1, 2, 0]).take(paths).map(path).collect();
-                let host = ["a.example", "b.example"][host];
+                let host = HOSTS[host];
                 let rule = json!({"host": host, "http": {"paths": paths}});
                 let tls = match tls {
+                    _ if host.starts_with('*') => json!([]),
                     0 => json!([]),
                     1 => json!([{"hosts": [host]}]),
                     secret => json!([{"hosts": [host], "secretName": NAMES[secret - 1]}]),

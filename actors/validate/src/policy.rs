@@ -10,8 +10,8 @@ use haptic_model::{Bundle, BundleFile, Diagnostic, crd::Allowance};
 /// The Lua file of the built-in libraries, by the digest of its text: with the library ingress, and with the library gateway without it. It
 /// holds no value of an object.
 const OF_LIBRARIES: [&str; 2] = [
-    "65732163afbdf8d80a11577882ec5f257aa78a9737f1268ff1a9e0dbcf03e5e1",
-    "ceaa53edbd1a07a87b426190a277e99dd576e76affe727425ea0b880d9207433",
+    "d3166680017eafa83f0eaa0d90703c6914c3d32c415d607425d6d610cf92d6d2",
+    "2da0e06161ebb6bcb1d799ca994b6af9771a8f69316c3d3e6302cd1a3857f650",
 ];
 
 /// Whether all that is needed is allowed. The path is that of a file, which may be the bundle's own: any of them, but of

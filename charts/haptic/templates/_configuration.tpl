@@ -65,6 +65,7 @@
 {{- end }}
 {{- if ne .Values.haproxy.transport "agent" }}
 {{- $_ := set $context "hopSocket" "/etc/haproxy/run/haptic-hop.sock" }}
+{{- $_ := set $context "countersSocket" "/etc/haproxy/run/haptic-counters.sock" }}
 {{- $_ := set $context "tlsSocket" "/etc/haproxy/run/haptic-tls.sock" }}
 {{- end }}
 {{- $spec := dict

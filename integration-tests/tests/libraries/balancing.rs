@@ -141,6 +141,42 @@ fn a_server_whose_agent_says_so_gets_no_requests() {
     });
 }
 
+/// A process that begins, after a reload too, knows of no server that is down.
+#[test]
+fn servers_that_are_seldom_asked_are_asked_at_once() {
+    let healthy = std::net::TcpListener::bind("127.0.1.1:0").unwrap();
+    let port = healthy.local_addr().unwrap().port().to_string();
+    std::thread::spawn(move || healthy.incoming().flatten().for_each(drop));
+    let options = [("health-check", "tcp"), ("health-check-port", &*port), ("health-check-interval", "10m")];
+    let mut manifests = leading_to("two", 80, &options);
+    manifests.extend(service("two", "IPv4", echo::start(), &["127.0.1.1", "127.0.1.2"]));
+    on_each_haproxy(&manifests, |site| {
+        within_patience(|| (0..10).all(|_| site.get(Scheme::Http, HOST, "/on").service() == Some(1)));
+    });
+}
+
+#[test]
+fn a_server_has_the_share_of_its_weight_that_its_agent_says() {
+    let agent = std::net::TcpListener::bind("127.0.1.2:0").unwrap();
+    let port = agent.local_addr().unwrap().port().to_string();
+    std::thread::spawn(move || {
+        for mut asked in agent.incoming().flatten() {
+            drop(std::io::Write::write_all(&mut asked, b"20%\n"));
+        }
+    });
+    let options =
+        [("agent-check-port", &*port), ("agent-check-interval", "500ms"), ("balance", "roundrobin")];
+    let mut manifests = leading_to("two", 80, &options);
+    manifests.extend(service("two", "IPv4", echo::start(), &["127.0.1.1", "127.0.1.2"]));
+    on_each_haproxy(&manifests, |site| {
+        let of_second = || {
+            let asked = (0..60).filter(|_| site.get(Scheme::Http, HOST, "/on").service() == Some(2));
+            asked.count()
+        };
+        within_patience(|| (5..=20).contains(&of_second()));
+    });
+}
+
 #[test]
 fn servers_are_asked_what_is_said_and_only_some_statuses_are_good() {
     let (port, questions) = auth_server::start();
@@ -204,6 +240,11 @@ fn servers_over_tls_and_behind_the_proxy_protocol_are_checked_as_they_are_used()
     };
     seen("h2-tls", &[("protocol", "h2s")], &servers, 200);
     seen("h1-tls", &[("protocol", "https")], &servers, 200);
+    let slices = servers.services();
+    let slice =
+        slices.iter().find(|one| one["kind"] == "EndpointSlice" && one["metadata"]["name"] == "h1-tls-IPv4");
+    let port = slice.unwrap()["ports"][0]["port"].to_string();
+    seen("h1-tls", &[("protocol", "https"), ("health-check-port", &port)], &servers, 200);
     seen("h2", &[("protocol", "h2")], &servers, 200);
     let asking = Around::asking(&authority, "proxied-tls.shop.svc");
     seen("proxied", &[("proxy-protocol", "v2")], &asking, 200);

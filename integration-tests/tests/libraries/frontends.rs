@@ -95,6 +95,19 @@ fn a_host_has_ciphers_versions_and_protocols_of_its_own() {
             assert_eq!(chosen_of(site, &["h2", "http/1.1"]), spoken, "{option:?}");
         });
     }
+    // A client may name another host in the handshake; then the request is refused.
+    let mut manifests = both(&[("tls-min-version", "TLSv1.3")]);
+    let mut other = manifests[1].clone();
+    (other["metadata"]["name"], other["spec"]["rules"][0]["host"]) = (json!("other"), json!("b.example"));
+    (other["spec"]["tls"], manifests[1]["spec"]["tls"]) = (json!([{"hosts": ["b.example"]}]), json!(null));
+    manifests.extend([other, certificate()]);
+    on_each_haproxy(&manifests, |site| {
+        let config = Arc::new(client_config_with(vec![weak]).unwrap());
+        let way = Way { tls: Some(("b.example", config)), ..site.way(Scheme::Https, HOST) };
+        let over =
+            |path: &str| ask(&way, &format!("GET {path} HTTP/1.1\r\nHost: {HOST}\r\n"), "").unwrap().status;
+        assert_eq!((over("/on"), over("/off")), (403, 200));
+    });
     for (option, wrong) in [
         ("tls-ciphers", "RC4-MD5"),
         ("tls-ciphers", "ALL:!aNULL"),

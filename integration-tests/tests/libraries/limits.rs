@@ -56,6 +56,32 @@ fn the_pace_of_a_limit_with_bursts_is_the_limit() {
     }
 }
 
+/// Anybody's change may take a reload.
+#[test]
+fn what_a_client_has_used_up_outlives_a_reload() {
+    let burst = [("rate-limit", "2"), ("rate-limit-period", "hour"), ("rate-limit-burst", "1")];
+    for options in [&burst[..2], &burst[..]] {
+        limited(options, |site| {
+            while status(site, "/on", "") == 200 {}
+            site.reload();
+            assert_eq!(status(site, "/on", ""), 429, "{options:?}");
+        });
+    }
+}
+
+#[test]
+fn a_client_beyond_its_limit_is_told_when_the_next_request_passes() {
+    let after = |options: &[(&str, &str)], seconds: &str| {
+        limited(options, |site| {
+            let refused = (0..9).map(|_| site.get(Scheme::Http, HOST, "/on")).find(|got| got.status == 429);
+            assert_eq!(refused.unwrap().header("retry-after"), Some(seconds), "{options:?}");
+        });
+    };
+    after(&[("rate-limit", "2"), ("rate-limit-period", "hour")], "3600");
+    after(&[("rate-limit", "2"), ("rate-limit-period", "hour"), ("rate-limit-burst", "1")], "1800");
+    after(&[("rate-limit", "7"), ("rate-limit-period", "second"), ("rate-limit-burst", "1")], "1");
+}
+
 #[test]
 fn requests_are_counted_by_what_is_asked_for() {
     let of =

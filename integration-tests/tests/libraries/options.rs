@@ -255,6 +255,15 @@ fn redirects_with_path_and_query() {
 }
 
 #[test]
+fn redirects_with_the_query_alone() {
+    let options = [("redirect-to", "https://b.example/v2"), ("redirect-keep-query", "true")];
+    with(&options, |site, scheme| {
+        let expected = [to(302, "https://b.example/v2?y=1"), to(302, "https://b.example/v2")];
+        assert_eq!(leads(site, scheme, &["/on/x?y=1", "/on"]), expected);
+    });
+}
+
+#[test]
 fn redirects_with_path_and_query_that_come_first() {
     for first in ["redirect-first", "redirect-early"] {
         let options = [("redirect-to", "https://b.example"), ("redirect-keep-path", "true"), (first, "true")];

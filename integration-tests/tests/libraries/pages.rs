@@ -68,6 +68,22 @@ fn errors_have_the_pages_of_the_config_map() {
 }
 
 #[test]
+fn a_page_keeps_what_says_how_a_client_may_go_on() {
+    let (port, _) = auth_server::start();
+    let mut manifests = leading_to_answers(&[("error-pages", "pages"), ("error-pages-replace", "all")], port);
+    manifests.push(pages("shop", "pages", &[("401", "who?"), ("401.html", "who is it?")]));
+    on_each_haproxy(&manifests, |site| {
+        let asked = site.get(Scheme::Http, HOST, "/status/401");
+        assert_eq!(
+            (asked.header("www-authenticate"), asked.body.trim_end()),
+            (Some("Basic realm=x"), "who?")
+        );
+    });
+    let said = sentences(&rendered_alone(&manifests).unwrap().1);
+    assert!(said.contains("page 401.html of ConfigMap shop/pages is not shown"), "{said}");
+}
+
+#[test]
 fn what_is_no_page_is_told_and_changes_nothing() {
     let large = "x".repeat(12_001);
     let wrong =

@@ -26,7 +26,7 @@ use std::{
     os::unix::net::UnixStream,
     path::Path,
     process::{Child, Command, Stdio},
-    sync::{Arc, LazyLock},
+    sync::{Arc, LazyLock, Mutex},
     time::{Duration, Instant},
 };
 
@@ -35,10 +35,29 @@ const SERVICES: u8 = 40;
 
 /// A running HAProxy; it ends with this value.
 pub struct Site {
-    haproxy: Child,
+    series: HaproxySeries,
+    haproxy: Mutex<Child>,
     http: u16,
     https: u16,
     folder: tempfile::TempDir,
+}
+
+/// HAProxy with the files of `folder`; it ends the process `before` once it listens.
+fn spawned(series: HaproxySeries, folder: &Path, before: Option<u32>) -> Child {
+    let output = std::fs::File::options().create(true).append(true).open(folder.join("log")).unwrap();
+    let ending = before.into_iter().flat_map(|before| ["-sf".to_owned(), before.to_string()]);
+    Command::new(program::haproxy(series).unwrap_or_else(|e| panic!("{e}")))
+        .current_dir(folder)
+        .args(["-db", "-dr", "-f"])
+        .arg(folder.join("own.cfg"))
+        .arg("-f")
+        .arg(folder.join("haproxy.cfg"))
+        .args(ending)
+        .stdin(Stdio::null())
+        .stdout(output.try_clone().unwrap())
+        .stderr(output)
+        .spawn()
+        .unwrap()
 }
 
 /// How a request is made.
@@ -52,7 +71,8 @@ pub const SCHEMES: [Scheme; 2] = [Scheme::Http, Scheme::Https];
 
 impl Drop for Site {
     fn drop(&mut self) {
-        self.haproxy.kill().and_then(|()| self.haproxy.wait()).expect("HAProxy can be stopped");
+        let haproxy = self.haproxy.get_mut().unwrap();
+        haproxy.kill().and_then(|()| haproxy.wait()).expect("HAProxy can be stopped");
     }
 }
 
@@ -83,30 +103,35 @@ impl Site {
     fn run(series: HaproxySeries, bundle: &Bundle, http: u16, https: u16) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         write(series, folder.path(), bundle);
-        let log = folder.path().join("log");
-        let output = std::fs::File::create(&log).unwrap();
-        let haproxy = Command::new(program::haproxy(series).unwrap_or_else(|e| panic!("{e}")))
-            .current_dir(folder.path())
-            .args(["-db", "-dr", "-f"])
-            .arg(folder.path().join("own.cfg"))
-            .arg("-f")
-            .arg(folder.path().join("haproxy.cfg"))
-            .stdin(Stdio::null())
-            .stdout(output.try_clone().unwrap())
-            .stderr(output)
-            .spawn()
-            .unwrap();
-        let mut site = Self { haproxy, http, https, folder };
+        let haproxy = Mutex::new(spawned(series, folder.path(), None));
+        let site = Self { series, haproxy, http, https, folder };
+        if !site.is_ready() {
+            let said = site.said();
+            assert!(said.contains("Address already in use"), "{said}");
+            return None;
+        }
+        Some(site)
+    }
+
+    /// Whether it answers, once it does or has ended.
+    fn is_ready(&self) -> bool {
         let deadline = Instant::now() + Duration::from_secs(30);
-        while !answers(&site.folder.path().join(READY)) {
-            if site.haproxy.try_wait().unwrap().is_some() || Instant::now() > deadline {
-                let said = std::fs::read_to_string(&log).unwrap();
-                assert!(said.contains("Address already in use"), "{said}");
-                return None;
+        while !answers(&self.folder.path().join(READY)) {
+            if self.haproxy.lock().unwrap().try_wait().unwrap().is_some() || Instant::now() > deadline {
+                return false;
             }
             std::thread::park_timeout(Duration::from_millis(5));
         }
-        Some(site)
+        true
+    }
+
+    /// Another process takes the place of the one that runs, which ends.
+    pub fn reload(&self) {
+        let mut haproxy = self.haproxy.lock().unwrap();
+        let next = spawned(self.series, self.folder.path(), Some(haproxy.id()));
+        std::mem::replace(&mut *haproxy, next).wait().unwrap();
+        drop(haproxy);
+        assert!(self.is_ready(), "{}", self.said());
     }
 
     /// GET.

@@ -30,7 +30,7 @@ fn introduction(family: Family) -> PageIntroduction {
             routing: &[
                 "Paths of the type ImplementationSpecific take whatever begins with their characters, as there: `/app` takes `/apple`, too. Only the namespace that has a host may have such paths there, but for `/`.",
                 "There, the default backend of any Ingress takes what is left of all hosts; here, of an Ingress with rules, what is left of its own.",
-                "There, passwords are asked for before a request is redirected to HTTPS; here after it.",
+                "There, passwords are asked for before a request is redirected, to HTTPS or elsewhere, and before OPTIONS is answered for pages of other origins; here after it.",
                 "Where a guard is wrong (a network in a list, `auth-type`, a Secret that is not there) theirs lets everybody in; here nobody gets in.",
                 "Redirects to HTTPS lead to port 8443, as there, unless `ssl-redirect-port` says another one, on the Ingress or in the ConfigMap: where clients come by another port, such as 443, say so.",
                 "Of its own custom resources `TCP` asks for ports that the setting `tcpPorts` lists, like a Service: the Service and the Secret must be of its namespace, and an entry with rules (`acl_list`, `tcp_request_rule_list`, `services`, …) is left out and found. A `Backend` that `cr-backend` names, in the namespace of the Ingress, and the times of `Defaults` that `cr-defaults` names count as far as there are options for their fields; the others are findings. `Frontend` and `Global` have no counterpart: settings and snippets of the operator say the same.",
@@ -59,7 +59,7 @@ fn introduction(family: Family) -> PageIntroduction {
             config_map: "ingress-nginx/ingress-nginx-controller",
             own_kinds: None,
             routing: &[
-                "Paths of the type ImplementationSpecific take whatever begins with their characters, as there. Only the namespace that has a host may have such paths there; for others they are prefixes of elements.",
+                "Paths of the type ImplementationSpecific are prefixes of elements, as there: `/api` takes `/api/x`, not `/api-docs`.",
                 "One `use-regex`, or a `rewrite-target` that rewrites something, makes all paths of the host regular expressions that ignore case, the longest first, as there: of the routes of its own namespace. The same holds for `auth-tls-*`, canaries, aliases, and whom a `server-snippet` keeps out.",
                 "Paths with a slash at their end are led to from the one without (301), bodies are limited to 1 MiB, connecting takes 5 seconds, servers and WebSockets are silent for 60 seconds, and answers over HTTPS have HSTS, as there, unless annotations or its ConfigMap say otherwise.",
                 "A wrong value does what it does there: it is as if it was not there, all requests get 503, or nothing of the Ingress is served. Where a wrong value there lets everybody in (`auth-request-redirect`, `auth-always-set-cookie`, `auth-cache-duration`), here nobody gets in.",

@@ -19,7 +19,7 @@ use crate::{
 use actix::prelude::*;
 use haptic_model::{
     ActiveConfig, HaproxyPod, Object, Quarantine, ReadyPod, Snapshot, Snapshots,
-    crd::HAProxyTemplateConfigSpec,
+    crd::{GatewayServiceMode, HAProxyTemplateConfigSpec},
     gateway::{self, NamespacedName},
     pipeline::{Leadership, PodState},
 };
@@ -161,6 +161,7 @@ impl GatewayStatusActor {
                 controller: gateway::controller_name(&config.spec.templating_settings.extra_context).into(),
                 verdicts: self.queue.verdicts().clone(),
                 fleet: self.queue.fleet().clone(),
+                has_addresses: config.spec.controller.gateway.service_mode != GatewayServiceMode::None,
                 began: now,
                 now: work::timestamp(),
             },
@@ -198,13 +199,14 @@ impl GatewayStatusActor {
         let (verdicts, name) = (self.queue.verdicts(), (key.namespace.clone(), key.name.clone()));
         Some(match key.kind {
             GatewayKind::Class => ObjectVerdict::Class(verdicts.classes.get(&key.name)?.clone()),
-            GatewayKind::Gateway => {
-                let verdict = verdicts.gateways.get(&name)?.clone();
-                ObjectVerdict::Gateway(verdict, self.addresses.get(&name)?.clone())
-            }
-            GatewayKind::ListenerSet => {
-                ObjectVerdict::ListenerSet(verdicts.listener_sets.get(&name)?.clone())
-            }
+            GatewayKind::Gateway => match verdicts.gateways.get(&name) {
+                Some(verdict) => ObjectVerdict::Gateway(verdict.clone(), self.addresses.get(&name)?.clone()),
+                None => ObjectVerdict::Abandoned(self.queue.abandoned(key)),
+            },
+            GatewayKind::ListenerSet => match verdicts.listener_sets.get(&name) {
+                Some(verdict) => ObjectVerdict::ListenerSet(verdict.clone()),
+                None => ObjectVerdict::Abandoned(self.queue.abandoned(key)),
+            },
             GatewayKind::Route(kind) => {
                 let verdict = verdicts.routes.get(&(kind, name)).cloned();
                 match self.held.get(key) {
@@ -226,7 +228,7 @@ impl GatewayStatusActor {
                 StatusOutcome::Right => {}
                 StatusOutcome::Written { object, in_vain } => {
                     self.writes += 1;
-                    self.queue.succeeded();
+                    self.queue.written(&key);
                     if in_vain {
                         tracing::warn!("{key}: the API server stores another status than is written");
                     }

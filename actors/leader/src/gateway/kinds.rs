@@ -49,6 +49,11 @@ impl GatewayKind {
         Self::Policy,
     ];
 
+    /// Whether all of a status is one controller's, and does not say whose.
+    pub(crate) const fn is_whole(self) -> bool {
+        matches!(self, Self::Gateway | Self::ListenerSet)
+    }
+
     /// The kind's name, and its plural in URLs.
     pub(crate) const fn names(self) -> (&'static str, &'static str) {
         match self {

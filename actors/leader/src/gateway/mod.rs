@@ -2,9 +2,11 @@
 //!
 //! What is decided about objects comes as verdicts with each bundle. Here it is added what the pods run ([`progress`]) and what is stored
 //! already, and the difference is written: [`status`] says how each kind's status should be, [`queue`] which ones are to be looked at,
-//! [`work`] looks at them and writes. Of routes that are held back [`held`] says what is served in their place. [`service`] says how a Gateway's Service should be, [`services`] brings all of them there. Nothing here
+//! [`work`] looks at them and writes. Of routes that are held back [`held`] says what is served in their place,
+//! and [`abandoned`] of Gateways that are nobody's any more what is left. [`service`] says how a Gateway's Service should be, [`services`] brings all of them there. Nothing here
 //! decides whether a route is accepted.
 
+mod abandoned;
 mod conditions;
 pub(crate) mod held;
 pub(crate) mod kinds;

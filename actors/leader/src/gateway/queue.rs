@@ -32,6 +32,8 @@ pub(crate) struct StatusQueue {
     stores: BTreeMap<GatewayKind, Arc<Snapshot>>,
     fleet: Arc<FleetProgress>,
     since: HashMap<StatusKey, AwaitedProof>,
+    /// Gateways and ListenerSets that have no verdict any more, and the generation that was judged last, until their statuses say so.
+    abandoned: HashMap<StatusKey, i64>,
     /// By namespace, so that one with many changes does not keep others waiting.
     due: BTreeMap<Arc<str>, BTreeSet<StatusKey>>,
     /// The namespace that was taken from last.
@@ -70,11 +72,30 @@ impl StatusQueue {
         self.since.get(key)
     }
 
+    /// The generation of an object that was judged last, while it has no verdict any more and its status says otherwise.
+    pub(crate) fn abandoned(&self, key: &StatusKey) -> Option<i64> {
+        self.abandoned.get(key).copied()
+    }
+
+    /// The status of `key` is written as it should be.
+    pub(crate) fn written(&mut self, key: &StatusKey) {
+        self.abandoned.remove(key);
+        self.pause = None;
+    }
+
     /// Generation `generation` passed all checks, with these verdicts.
     pub(crate) fn rendered(&mut self, generation: Generation, verdicts: &Arc<GatewayVerdicts>, now: Instant) {
         let before = std::mem::replace(&mut self.verdicts, verdicts.clone());
         self.is_judged = true;
+        let stores = &self.stores;
+        self.abandoned.retain(|key, _| is_stored(stores, key));
         for key in changed(&before, verdicts) {
+            match parts(&key, &before).filter(|_| key.kind.is_whole()) {
+                Some((judged, _)) if parts(&key, verdicts).is_none() => {
+                    self.abandoned.insert(key.clone(), judged);
+                }
+                _ => _ = self.abandoned.remove(&key),
+            }
             match parts(&key, verdicts) {
                 Some((of, parts)) => {
                     let known = self.since.get(&key);
@@ -188,11 +209,6 @@ impl StatusQueue {
         self.later.extend(keys.into_iter().map(|key| (key, now + pause)));
     }
 
-    /// The API server takes statuses.
-    pub(crate) fn succeeded(&mut self) {
-        self.pause = None;
-    }
-
     /// When the next one can be looked at.
     pub(crate) fn next(&self, now: Instant) -> Option<Instant> {
         if self.due.is_empty() { self.later.values().min().copied() } else { Some(now) }
@@ -202,6 +218,10 @@ impl StatusQueue {
     pub(crate) fn sizes(&self) -> (usize, usize) {
         (self.due.values().map(BTreeSet::len).sum(), self.later.len())
     }
+}
+
+fn is_stored(stores: &BTreeMap<GatewayKind, Arc<Snapshot>>, key: &StatusKey) -> bool {
+    stores.get(&key.kind).is_some_and(|store| store.get(&key.namespace, &key.name).is_some())
 }
 
 /// `metadata.generation` that was judged, and what of the object is in what is rendered.
@@ -337,7 +357,7 @@ mod tests {
             queue.take(9, now + RETRY.1);
         }
         assert_eq!(pauses, [2, 4, 8, 16, 32, 60, 60, 60]);
-        queue.succeeded();
+        queue.written(&key(ROUTE, "shop", "b"));
         queue.failed([key(ROUTE, "shop", "a")], now);
         assert_eq!(queue.next(now), Some(now + RETRY.0));
     }

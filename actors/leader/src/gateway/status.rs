@@ -3,7 +3,9 @@
 //! Nothing is judged here. What is right already gives no change, so applying a result to itself writes nothing.
 
 use super::{
+    abandoned,
     conditions::{self, WantedConditions},
+    kinds::GatewayKind,
     progress::{ProgrammedProof, WHOLE, part_of},
     references::{self, EntryList, WantedEntry},
 };
@@ -15,13 +17,13 @@ use serde_json::{Map, Value, json};
 
 /// Types of conditions that are ours, by place.
 const OF_CLASS: [&str; 2] = ["Accepted", "SupportedVersion"];
-const OF_GATEWAY: [&str; 5] =
+pub(crate) const OF_GATEWAY: [&str; 5] =
     ["Accepted", PROGRAMMED, "ResolvedRefs", "InsecureFrontendValidationMode", "AddressesAssigned"];
 const OF_LISTENER: [&str; 5] = ["Accepted", "ResolvedRefs", PROGRAMMED, "Conflicted", "OverlappingTLSConfig"];
-const OF_LISTENER_SET: [&str; 2] = ["Accepted", PROGRAMMED];
-const PROGRAMMED: &str = "Programmed";
+pub(crate) const OF_LISTENER_SET: [&str; 2] = ["Accepted", PROGRAMMED];
+pub(crate) const PROGRAMMED: &str = "Programmed";
 /// Said of what runs; no number in it, so that a change of the fleet writes no status.
-const RUNS: &str = "every ready HAProxy pod runs it";
+pub(crate) const RUNS: &str = "every ready HAProxy pod runs it";
 /// Said of a route that is attached, and that no pod has: a listener without its certificate takes routes, too.
 const UNSERVED: &str = "no listener that takes it is served: see the status of its Gateway or ListenerSet";
 /// Said of a route that is accepted as it was before.
@@ -221,6 +223,18 @@ impl StatusContext<'_> {
         }
         let entries = list.merged(status, Vec::new(), 0, self.now);
         difference(status, [(list.field, Value::Array(entries))], false)
+    }
+
+    /// The status of a Gateway or ListenerSet that is nobody's any more, where it was ours.
+    pub(crate) fn abandoned(
+        &self,
+        kind: GatewayKind,
+        object: &Value,
+        judged: Option<i64>,
+        has_addresses: bool,
+    ) -> GatewayStatusChange {
+        let fields = abandoned::fields(kind, status_of(object), judged, has_addresses, self.now);
+        GatewayStatusChange { fields, waits: false }
     }
 
     fn of_entries(

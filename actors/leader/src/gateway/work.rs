@@ -1,6 +1,7 @@
 //! One look at a status: what it should be, from the object as stored, and the write that brings it there.
 
 use super::{
+    abandoned,
     held::{self, HeldRoute},
     kinds::{GatewayKind, KindSource, StatusKey},
     progress::{FleetProgress, ProgrammedProof},
@@ -41,6 +42,8 @@ pub(crate) enum ObjectVerdict {
     /// Its present version is held back; the verdict is about what is served in its place.
     HeldRoute(HeldRoute, Option<Arc<RouteVerdict>>),
     Policy(Arc<PolicyVerdict>),
+    /// It is a Gateway or a ListenerSet, and has none. The generation that was judged last, if any was.
+    Abandoned(Option<i64>),
     /// Nothing of it is ours.
     None,
 }
@@ -78,6 +81,8 @@ pub(crate) struct RoundContext {
     /// All of them.
     pub(crate) verdicts: Arc<GatewayVerdicts>,
     pub(crate) fleet: Arc<FleetProgress>,
+    /// Whether addresses of Gateways are ours to say.
+    pub(crate) has_addresses: bool,
     pub(crate) began: Instant,
     /// RFC 3339, whole seconds.
     pub(crate) now: String,
@@ -183,6 +188,14 @@ impl StatusWork {
                 }
             }
             ObjectVerdict::Policy(verdict) => status.of_policy(object, verdict),
+            ObjectVerdict::Abandoned(_)
+                if abandoned::is_ours(*kind, object, namespace, &context.verdicts) =>
+            {
+                GatewayStatusChange::default()
+            }
+            ObjectVerdict::Abandoned(judged) => {
+                status.abandoned(*kind, object, *judged, context.has_addresses)
+            }
             ObjectVerdict::None => match kind {
                 // Its verdict is to come: it is new, or was held back and is tried again.
                 GatewayKind::Route(_) if held::has_parent_of_ours(object, namespace, &context.verdicts) => {

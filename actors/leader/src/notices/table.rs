@@ -111,6 +111,7 @@ pub const NOTICES: &[NoticeKind] = &[
         "watched object",
         "A template or a check warns of the object; it is in force.",
     ),
+    found(FindingKind::TlsWithoutPolicy),
     found(FindingKind::ServiceMissing),
     found(FindingKind::PortMissing),
     found(FindingKind::SecretMissing),

@@ -21,6 +21,9 @@ const MOST_READS: usize = 64;
 /// something changes that its block had read; after that, not before this rest, twice as long each time.
 const FIRST_REST: Duration = Duration::from_secs(30);
 const LONGEST_REST: Duration = Duration::from_secs(3600);
+/// One that is only suspected of a failed reload is tried again after this, in which a reload ends; then after twice as long each time,
+/// but not longer than [`FIRST_REST`].
+const RELOAD_REST: Duration = Duration::from_secs(5);
 /// Another version of what was refused so often waits: first so long, then twice as long each time. Whoever changes it faster than
 /// checks end would have every bundle refused.
 const PATIENT_WITH: u32 = 2;
@@ -111,8 +114,9 @@ impl QuarantineEntry {
             FoundBy::ByChecks { relapses, .. } => {
                 Some((moment.now + rest(relapses.saturating_sub(1)), moment.now + rest(relapses + 3)))
             }
-            FoundBy::Suspected { costs_a_reload: true, .. } => {
-                Some((moment.now + FIRST_REST, moment.now + FIRST_REST))
+            FoundBy::Suspected { relapses, costs_a_reload: true } => {
+                let at = moment.now + reload_rest(*relapses);
+                Some((at, at))
             }
             _ => None,
         };
@@ -161,8 +165,9 @@ impl QuarantineEntry {
 
     /// Others are tried now: one that is only suspected, and may cost a reload, waits until that is over.
     pub fn back_off_again(&mut self, now: Instant) {
-        if matches!(self.found, FoundBy::Suspected { costs_a_reload: true, .. }) {
-            self.rest = Some((now + FIRST_REST, now + FIRST_REST));
+        if let FoundBy::Suspected { relapses, costs_a_reload: true } = self.found {
+            let at = now + reload_rest(relapses);
+            self.rest = Some((at, at));
         }
     }
 
@@ -314,6 +319,10 @@ fn rest(relapses: u32) -> Duration {
     FIRST_REST.saturating_mul(2_u32.saturating_pow(doubled)).min(LONGEST_REST)
 }
 
+fn reload_rest(relapses: u32) -> Duration {
+    RELOAD_REST.saturating_mul(2_u32.saturating_pow(relapses.saturating_sub(1))).min(FIRST_REST)
+}
+
 fn pause(relapses: u32) -> Duration {
     let Some(doubled) = relapses.checked_sub(PATIENT_WITH + 1) else { return Duration::ZERO };
     FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(doubled)).min(LONGEST_PAUSE)
@@ -327,6 +336,8 @@ mod tests {
     fn what_is_found_at_fault_again_and_again_is_tried_less_and_less() {
         let seconds: Vec<u64> = [0, 1, 2, 3, 8, 40].into_iter().map(|n| rest(n).as_secs()).collect();
         assert_eq!(seconds, [0, 30, 60, 120, 3600, 3600]);
+        let seconds: Vec<u64> = [0, 1, 2, 3, 4, 40].into_iter().map(|n| reload_rest(n).as_secs()).collect();
+        assert_eq!(seconds, [5, 5, 10, 20, 30, 30]);
         let seconds: Vec<u64> = [0, 1, 2, 3, 4, 8, 9, 40].into_iter().map(|n| pause(n).as_secs()).collect();
         assert_eq!(seconds, [0, 0, 0, 1, 2, 32, 60, 60]);
     }

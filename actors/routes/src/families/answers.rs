@@ -15,6 +15,12 @@ pub struct PathAnswer {
 
 impl PathAnswer {
     /// The options of the Ingress that could answer before these.
-    pub const WITHOUT: [&str; 5] =
-        ["redirect-to", "redirect-code", "redirect-keep-path", "redirect-absolute", "satisfy"];
+    pub const WITHOUT: [&str; 6] = [
+        "redirect-to",
+        "redirect-code",
+        "redirect-keep-path",
+        "redirect-keep-query",
+        "redirect-absolute",
+        "satisfy",
+    ];
 }

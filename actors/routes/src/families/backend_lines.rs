@@ -2,13 +2,25 @@
 //! options.
 
 use super::{
-    balance, log_format,
+    balance,
+    header_steps::{HeaderStep, HeadersTo},
+    log_format,
     translation::{Said, Translation},
 };
-use crate::options::quantity::milliseconds;
+use crate::{
+    options::{header::HeadersOf, quantity::milliseconds},
+    sentences::shortened,
+};
 
 /// Words of lines that keep requests out.
 const GUARDS: [&str; 6] = ["deny", "tarpit", "reject", "silent-drop", "auth", "lua."];
+
+/// Rules that answer themselves: whoever gets that answer does not get in, whatever its status is.
+const ANSWERS: [&str; 2] = ["return", "use-service"];
+
+/// Rules that lead some requests elsewhere where they have a condition, such as to a page that says no.
+const DETOURS: [&str; 7] =
+    ["replace-path", "replace-pathq", "replace-uri", "set-path", "set-pathq", "set-uri", "use-server"];
 
 /// Statuses that redirects may have.
 const REDIRECTS: [&str; 5] = ["301", "302", "303", "307", "308"];
@@ -16,12 +28,7 @@ const REDIRECTS: [&str; 5] = ["301", "302", "303", "307", "308"];
 /// What a snippet or a custom resource says, as options: of each the lines that were read.
 #[derive(Default)]
 pub(super) struct LinesOfBackend {
-    sent: Vec<String>,
-    answered: Vec<String>,
-    also_sent: Vec<String>,
-    also_answered: Vec<String>,
-    unsent: Vec<String>,
-    unanswered: Vec<String>,
+    headers: Vec<(HeadersOf, HeaderStep)>,
     rewrites: Vec<String>,
     balance: Option<String>,
     others: Vec<(&'static str, String)>,
@@ -56,28 +63,34 @@ pub(super) fn translate(keys: &[&'static str], said: &Said<'_>, out: &mut Transl
     }
 }
 
-/// Whether a line keeps requests out: so does an answer that is a refusal, and a redirect of some requests to another place than the
-/// same over HTTPS, such as a page that asks for a password.
+/// Whether a line that is not translated keeps requests out: it refuses them, answers itself, or leads elsewhere, if only to a page that
+/// asks for a password.
 fn keeps_out(line: &str) -> bool {
     let words = words(line).unwrap_or_else(|| line.split_whitespace().map(str::to_owned).collect());
     let has = |wanted: &str| words.iter().any(|word| word == wanted);
-    let has_conditions = has("if") || has("unless");
-    let refuses = || {
-        let status = words.iter().skip_while(|word| *word != "status").nth(1);
-        has("use-service") || (has("return") && status.is_some_and(|status| is_refusal(status)))
+    // `http-request redirect`, or `redirect` alone as older lines have it.
+    let does = |word: &str| words.iter().take(2).any(|first| first == word);
+    let is_followed_by = |word: &str, next: &str| {
+        words.iter().skip_while(|first| *first != word).nth(1).is_some_and(|second| second == next)
     };
+    let has_condition = has("if") || has("unless");
     words.iter().any(|word| is_guard(word))
-        || (has("http-request") && refuses())
-        || (has("redirect") && has_conditions && !has("scheme"))
+        || ANSWERS.into_iter().any(does)
+        || (does("redirect") && !is_followed_by("redirect", "scheme"))
+        || (has_condition && DETOURS.into_iter().any(does))
 }
 
-/// Whether a status says that nothing is given; what is no number may be one.
-pub(super) fn is_refusal(status: &str) -> bool {
-    !status.parse().is_ok_and(|status: u16| status < 400)
+/// Whether a rule of this type, which is not translated, keeps requests out.
+pub(super) fn is_guarding_rule(kind: &str, has_condition: bool, redirects_scheme: bool) -> bool {
+    is_guard(kind)
+        || kind == "lua"
+        || ANSWERS.contains(&kind)
+        || (kind == "redirect" && !redirects_scheme)
+        || (has_condition && DETOURS.contains(&kind))
 }
 
 /// Whether a word keeps requests out.
-pub(super) fn is_guard(word: &str) -> bool {
+fn is_guard(word: &str) -> bool {
     GUARDS.iter().any(|guard| word == *guard || (guard.ends_with('.') && word.starts_with(guard)))
 }
 
@@ -108,16 +121,18 @@ impl LinesOfBackend {
                 let time = if is_number { format!("{time}ms") } else { time.to_owned() };
                 milliseconds(&time).is_some() && self.other(option, time)
             }
-            ["http-request", "set-header", name, value] => header(name, value, &mut self.sent),
-            ["http-request", "add-header", name, value] => header(name, value, &mut self.also_sent),
-            ["http-response" | "http-after-response", "set-header", name, value] => {
-                header(name, value, &mut self.answered)
+            [
+                phase @ ("http-request" | "http-response" | "http-after-response"),
+                verb,
+                name,
+                ref value @ ..,
+            ] if verb.ends_with("-header") => {
+                let of = if phase == "http-request" { HeadersOf::Requests } else { HeadersOf::Answers };
+                let step = step(verb, name, value);
+                let is_taken = step.is_some();
+                self.headers.extend(step.map(|step| (of, step)));
+                is_taken
             }
-            ["http-response" | "http-after-response", "add-header", name, value] => {
-                header(name, value, &mut self.also_answered)
-            }
-            ["http-request", "del-header", name] => take(name, &mut self.unsent),
-            ["http-response" | "http-after-response", "del-header", name] => take(name, &mut self.unanswered),
             ["http-request", "replace-path", pattern, path] => {
                 self.rewrites.push(format!("{pattern} {path}"));
                 !format!("{pattern}{path}").contains(char::is_whitespace) && !path.contains('%')
@@ -176,35 +191,49 @@ impl LinesOfBackend {
         if let Some(text) = &self.balance {
             balance::set(text, key, out);
         }
-        for (option, lines, by) in [
-            ("request-headers", self.sent, "\n"),
-            ("response-headers", self.answered, "\n"),
-            ("add-request-headers", self.also_sent, "\n"),
-            ("add-response-headers", self.also_answered, "\n"),
-            ("remove-request-headers", self.unsent, ","),
-            ("remove-response-headers", self.unanswered, ","),
-            ("rewrite-rules", self.rewrites, "\n"),
-        ] {
-            if !lines.is_empty() {
-                out.add(option, &lines.join(by), key);
+        for to in [HeadersTo::SERVERS, HeadersTo::CLIENTS] {
+            let steps = self.headers.iter().filter(|(of, _)| *of == to.of).map(|(_, step)| step);
+            to.take(steps, key, out);
+        }
+        for line in &self.rewrites {
+            if let Err(wanted) = out.read("rewrite-rules", line) {
+                out.differs(key, &format!("has {:?}, which {wanted}: it is left out", shortened(line)));
+            } else if !out.add_line("rewrite-rules", line, key) {
+                break;
             }
         }
         for (option, text) in self.others {
-            out.set(option, &text, key);
+            match out.read(option, &text) {
+                Ok(value) => out.set_value(option, value),
+                Err(wanted) => left_out(option, &text, &wanted, key, out),
+            }
         }
     }
 }
 
-/// A header whose value is a text with variables of ours.
-fn header(name: &str, value: &str, lines: &mut Vec<String>) -> bool {
-    let Ok(value) = log_format::text(value) else { return false };
-    lines.push(format!("{name}: {value}"));
-    !value.trim().is_empty() && !value.contains('\n')
+/// What cannot be said of lines that are known. Whom a redirect leads away nobody lets in.
+fn left_out(option: &str, text: &str, wanted: &str, key: &str, out: &mut Translation<'_>) {
+    let why = format!("has {:?} for option {option}, which {wanted}", shortened(text));
+    match option.starts_with("redirect-") {
+        true => out.close(key, &why),
+        false => out.differs(key, &format!("{why}: that is left out")),
+    }
 }
 
-fn take(name: &str, names: &mut Vec<String>) -> bool {
-    names.push(name.to_owned());
-    !name.contains([',', '\n'])
+/// What a rule does with a header; a value is a text with variables of ours.
+fn step(verb: &str, name: &str, value: &[&str]) -> Option<HeaderStep> {
+    let name = name.to_owned();
+    let read = |value: &str| log_format::text(value).ok().filter(|read| is_value(read));
+    match (verb, value) {
+        ("set-header", [value]) => Some(HeaderStep::Set(name, read(value)?)),
+        ("add-header", [value]) => Some(HeaderStep::Add(name, read(value)?)),
+        ("del-header", []) => (!name.contains([',', '\n'])).then_some(HeaderStep::Remove(name)),
+        _ => None,
+    }
+}
+
+fn is_value(text: &str) -> bool {
+    !text.trim().is_empty() && !text.contains('\n')
 }
 
 /// The words of a line (configuration manual, 2.2); `None` where a quotation has no end.
@@ -268,12 +297,41 @@ mod tests {
             "http-request redirect prefix https://a.example/x",
             "http-request redirect location https://%[hdr(host)]/",
             "http-request redirect location /x code 200",
+            "http-request set-header X-A",
+            "http-request replace-header X-A a b",
             "http-request set-header X-A %[env(PATH)]",
             "server a 10.0.0.1:80",
             "stick-table type ip size 1m",
             "timeout server soon",
         ] {
             assert!(!LinesOfBackend::default().takes(line), "{line}");
+        }
+    }
+    #[test]
+    fn what_answers_or_leads_elsewhere_may_keep_requests_out() {
+        for line in [
+            "http-request return status 302 hdr Location /login unless { req.cook(s) -m found }",
+            "http-request return status 200 content-type text/plain string closed unless { src 10.0.0.0/8 }",
+            "http-request return content-type text/plain string closed if !{ src 10.0.0.0/8 }",
+            "http-request redirect location https://sso.example/%[path]",
+            "redirect location /login if !{ req.cook(s) -m found }",
+            "http-request set-path /denied if !{ src 10.0.0.0/8 }",
+            "http-request replace-uri (.*) /denied unless { src 10.0.0.0/8 }",
+            "use-server login unless { src 10.0.0.0/8 }",
+            "http-request use-service lua.x",
+            "http-response return status 200",
+            "http-request 'deny'",
+        ] {
+            assert!(keeps_out(line), "{line}");
+        }
+        for line in [
+            "http-request redirect scheme https if !{ ssl_fc }",
+            "redirect scheme https code 301",
+            "http-request set-path /fixed%[path]",
+            "http-request set-header X-Step return if TRUE",
+            "timeout server 5s",
+        ] {
+            assert!(!keeps_out(line), "{line}");
         }
     }
 }

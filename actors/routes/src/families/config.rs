@@ -34,7 +34,7 @@ impl FamilyConfig {
         };
         for (name, text) in by_rank(false).chain(by_rank(true)) {
             if let Some(key) = family.key(name) {
-                config.take(key, text);
+                config.take(family, key, text);
             }
         }
         for name in data.keys().filter(|name| family.key(name).is_none()) {
@@ -86,9 +86,9 @@ impl FamilyConfig {
         self.values.get(key) == Some(&ForeignValue::Switch(true))
     }
 
-    fn take(&mut self, key: &'static FamilyKey, text: &str) {
+    fn take(&mut self, family: Family, key: &'static FamilyKey, text: &str) {
         let name = match key.to {
-            KeyTarget::Alias(name) => name,
+            KeyTarget::Alias(name) if !family.asks_other_names_last() => name,
             _ => key.name,
         };
         if self.values.contains_key(name) || self.closed.contains_key(name) {

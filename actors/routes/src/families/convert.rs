@@ -2,8 +2,8 @@
 //! same configuration. Each step is checked by reading both; what does not come out the same stays as it is.
 
 use super::{
-    About, FamilySettings, ForeignOptions, KeyOutcome, KeyTarget, PathAnswer, PathRules, forms::ForeignForms,
-    neighbours::OptionValues,
+    About, Family, FamilyKey, FamilySettings, ForeignOptions, KeyOutcome, KeyTarget, PathAnswer, PathRules,
+    SignIn, forms::ForeignForms, neighbours::OptionValues,
 };
 use crate::options::{
     PREFIX, RouteOptions, Settings,
@@ -19,7 +19,7 @@ use std::{
 };
 
 /// Options that count for more than the Ingress that has them, or that decide how its paths are read: they stay where they are.
-const SPREAD: [&str; 11] = [
+const SPREAD: [&str; 13] = [
     "app-root",
     "canary-",
     "client-ca-",
@@ -31,7 +31,9 @@ const SPREAD: [&str; 11] = [
     "forwarded-prefix",
     "path-type",
     "redirect-www",
-    "rewrite-",
+    "rewrite-path",
+    "rewrite-re",
+    "rewrite-target",
     "ssl-passthrough",
 ];
 
@@ -74,8 +76,10 @@ pub struct ConvertedAnnotations {
 struct ServedAnnotations {
     options: Vec<RouteOptions>,
     forms: Vec<ForeignForms>,
+    sign_ins: Vec<Option<SignIn>>,
     spread: OptionValues,
     dropped: bool,
+    left_out: Vec<bool>,
     /// Whether requests that do not meet a route's conditions are refused.
     refuses: bool,
     paths: Option<PathRules>,
@@ -108,6 +112,10 @@ pub fn convert(
             None => _ = kept.insert(annotation.clone(), "its own controller does not know it".to_owned()),
             Some(KeyOutcome::Finding(instead)) => {
                 let sentence = found.map_or_else(|| instead.to_owned(), |found| found.sentence.clone());
+                kept.insert(annotation.clone(), sentence);
+            }
+            Some(_) if ingress.paths.is_empty() && is_without_effect_for_all_hosts(family, name) => {
+                let sentence = "an Ingress without rules is not redirected by its own controller".to_owned();
                 kept.insert(annotation.clone(), sentence);
             }
             Some(_) if NAMING.contains(&name) => {
@@ -157,6 +165,11 @@ pub fn convert(
     ConvertedAnnotations { removed, added, kept }
 }
 
+/// Whether a key does nothing for what comes from hosts that no rule names.
+fn is_without_effect_for_all_hosts(family: &FamilySettings, name: &str) -> bool {
+    family.family == Family::IngressNginx && (name.contains("redirect") || name == "app-root")
+}
+
 fn is_without_effect(kind: FindingKind) -> bool {
     matches!(kind, FindingKind::ForeignNotServed | FindingKind::ForeignUnreadable)
 }
@@ -185,6 +198,7 @@ impl Conversion<'_> {
         let mut next = self.current.clone();
         next.retain(|annotation, _| !gone.contains(annotation));
         let left = self.foreign(&next, self.ingress.about);
+        let of_snippets = self.options_of_snippets(&next);
         let said: BTreeSet<&str> = gone.iter().flat_map(|annotation| self.options_of(annotation)).collect();
         for (option, value) in &foreign.ingress.written.values {
             let key = format!("{PREFIX}{option}");
@@ -193,8 +207,8 @@ impl Conversion<'_> {
             if is_left || next.contains_key(&key) {
                 continue;
             }
-            // An annotation of ours takes the place of all that is said of the option.
-            if self.elsewhere.contains(option) {
+            // An annotation of ours takes the place of all that is said of the option, and lines of a snippet that stays would count no more.
+            if self.elsewhere.contains(option) || of_snippets.contains(option) {
                 return;
             }
             let Some(text) = text_of(option, value, self.settings) else { return };
@@ -203,6 +217,26 @@ impl Conversion<'_> {
         if self.effects(&next) == *wanted {
             self.current = next;
         }
+    }
+
+    /// The options that snippets among these annotations set.
+    fn options_of_snippets(&self, annotations: &BTreeMap<String, String>) -> BTreeSet<&'static str> {
+        let of_snippets = annotations.iter().filter(|(annotation, _)| self.is_snippet(annotation));
+        let of_snippets: BTreeMap<_, _> =
+            of_snippets.map(|(annotation, text)| (annotation.clone(), text.clone())).collect();
+        let values_of = |annotations: &BTreeMap<String, String>| {
+            self.foreign(annotations, self.ingress.about).ingress.written.values
+        };
+        let (without, with) = (values_of(&BTreeMap::new()), values_of(&of_snippets));
+        with.into_iter()
+            .filter(|(option, value)| without.get(option) != Some(value))
+            .map(|(option, _)| option)
+            .collect()
+    }
+
+    fn is_snippet(&self, annotation: &str) -> bool {
+        let name = self.family.family.behind_prefix(annotation);
+        name.and_then(|name| self.family.family.key(name)).is_some_and(FamilyKey::is_snippet)
     }
 
     /// The options whose values no annotation of ours has, and why.
@@ -246,8 +280,10 @@ impl Conversion<'_> {
         let is_spread = |name: &str| SPREAD.iter().any(|spread| name.starts_with(spread));
         let values = foreign.ingress.written.values.iter().filter(|(name, _)| is_spread(name));
         let spread = values.map(|(name, value)| (*name, value.clone())).collect();
-        let levels = std::iter::once(&foreign.ingress).chain(foreign.of_services.values());
-        let forms = levels.map(|level| level.forms.clone()).collect();
+        let levels = || std::iter::once(&foreign.ingress).chain(foreign.of_services.values());
+        let forms = levels().map(|level| level.forms.clone()).collect();
+        let left_out = levels().map(|level| level.left_out).collect();
+        let sign_ins = levels().map(|level| level.sign_in.clone()).collect();
         let (dropped, refuses) = (foreign.dropped, foreign.refuses);
         let (paths, canary) = (foreign.paths.clone(), foreign.canary.clone());
         let names = [foreign.aliases.clone(), foreign.redirected.clone()];
@@ -268,8 +304,10 @@ impl Conversion<'_> {
         ServedAnnotations {
             options,
             forms,
+            sign_ins,
             spread,
             dropped,
+            left_out,
             refuses,
             paths,
             canary,
@@ -346,10 +384,11 @@ fn texts(value: &OptionValue) -> Vec<String> {
             })
             .to_vec(),
         OptionValue::Regex { pattern, .. } => vec![pattern.clone()],
-        OptionValue::AuthUrl(_)
-        | OptionValue::RequestKey(_)
-        | OptionValue::Weights(_)
-        | OptionValue::Rewrites { .. } => Vec::new(),
+        OptionValue::Rewrites { rules, .. } => {
+            let lines = rules.iter().map(|(pattern, path)| format!("{pattern} {path}"));
+            vec![lines.collect::<Vec<_>>().join("\n")]
+        }
+        OptionValue::AuthUrl(_) | OptionValue::RequestKey(_) | OptionValue::Weights(_) => Vec::new(),
     }
 }
 
@@ -371,7 +410,15 @@ mod tests {
     use serde_json::json;
 
     fn converted(family: &str, annotations: &[(&str, &str)]) -> ConvertedAnnotations {
-        let context = json!({"annotationFamilies": {family: {}}});
+        converted_with(family, &json!({}), annotations)
+    }
+
+    fn converted_with(
+        family: &str,
+        settings: &serde_json::Value,
+        annotations: &[(&str, &str)],
+    ) -> ConvertedAnnotations {
+        let context = json!({"annotationFamilies": {family: settings}});
         let settings = Settings::of(context.as_object().unwrap());
         let annotations =
             annotations.iter().map(|(key, text)| ((*key).to_owned(), (*text).to_owned())).collect();
@@ -443,6 +490,35 @@ mod tests {
         assert_eq!(kept, ["configuration-snippet", "enable-modsecurity", "nonesuch", "use-regex"]);
         assert!(done.kept.values().any(|why| why.contains("web application firewall")), "{done:?}");
         assert_eq!(done.removed.len(), 1, "{done:?}");
+    }
+
+    #[test]
+    fn what_takes_the_place_of_paths_is_converted() {
+        let rewrite = ("haproxy.org/path-rewrite", "/foo/(.*) /\\1\n/a /b");
+        let done = converted("haproxy-org", &[rewrite]);
+        assert_eq!(pairs(&done.added), [("rewrite-rules", "/foo/(.*) /\\1\n/a /b")]);
+        assert!(done.kept.is_empty() && done.removed.len() == 1, "{done:?}");
+    }
+
+    #[test]
+    fn what_a_snippet_says_that_stays_counts_as_before() {
+        let snippet = (
+            "haproxy-ingress.github.io/config-backend",
+            "http-request set-header X-A 1\nhttp-request set-log-level silent\nbalance first",
+        );
+        let headers = ("haproxy-ingress.github.io/request-set-headers", "X-B: 2");
+        let timeout = ("haproxy-ingress.github.io/timeout-server", "5s");
+        let translate = json!({"snippets": "translate"});
+        let done = converted_with("haproxy-ingress", &translate, &[snippet, headers, timeout]);
+        let kept: Vec<&str> = done.kept.keys().filter_map(|key| key.rsplit('/').next()).collect();
+        assert_eq!(kept, ["config-backend", "request-set-headers"], "{done:?}");
+        assert_eq!(pairs(&done.added), [("timeout-server", "5s")]);
+        let done = converted_with(
+            "haproxy-ingress",
+            &translate,
+            &[(snippet.0, "http-request set-header X-A 1"), headers],
+        );
+        assert!(done.kept.is_empty(), "{done:?}");
     }
 
     #[test]

@@ -59,6 +59,12 @@ impl ForeignForms {
         Some(path.map_err(|why| why.to_string()).map(|path| self.literal(form, &path)))
     }
 
+    /// What takes the place of paths that no path of the Ingress takes: they are those below `/`.
+    #[must_use]
+    pub fn of_rest(&self) -> Option<Pattern> {
+        self.target.is_some().then(|| self.literal(PathForm::Elements, "/"))
+    }
+
     fn literal(&self, form: PathForm, path: &str) -> Pattern {
         let wanted = match form {
             PathForm::Whole => Match::exact("", path),

@@ -12,6 +12,7 @@ pub mod convert;
 pub mod forms;
 pub mod haproxy_ingress;
 pub mod haproxy_org;
+mod header_steps;
 pub mod ingress_nginx;
 pub mod key;
 pub mod log_format;
@@ -22,6 +23,7 @@ pub mod paths;
 mod redirects;
 mod secrets;
 mod settings;
+pub mod sign_in;
 #[cfg(test)]
 mod tests;
 mod tls;
@@ -36,6 +38,7 @@ pub use neighbours::{HostOptions, Neighbours};
 pub use of_classes::FamiliesOfClasses;
 pub use paths::PathRules;
 pub use settings::FamilySettings;
+pub use sign_in::SignIn;
 pub use translation::{Said, Translation};
 pub use values::{ForeignValue, ValueReader};
 
@@ -111,10 +114,21 @@ impl Family {
         self != Self::IngressNginx
     }
 
+    /// Whether another name of a key counts only where the key itself is said nowhere, not even in the ConfigMap.
+    fn asks_other_names_last(self) -> bool {
+        self != Self::IngressNginx
+    }
+
     /// Whether what the routes of a host leave over is answered by no wildcard and no route for every host.
     #[must_use]
     pub fn keeps_hosts(self) -> bool {
         self != Self::HaproxyIngress
+    }
+
+    /// Whether a backend's port may be what a port of the Service leads to.
+    #[must_use]
+    pub fn reads_target_ports(self) -> bool {
+        self != Self::HaproxyOrg
     }
 
     /// What takes several keys to say.
@@ -184,10 +198,14 @@ pub struct ForeignLevel {
     pub written: Written,
     /// Whether all requests get 503, whatever other levels say.
     pub closed: bool,
+    /// Whether nothing leads there.
+    pub left_out: bool,
     /// Who is kept out, whatever other levels say.
     pub blocked: Option<OptionValue>,
     /// How paths are compared.
     pub forms: forms::ForeignForms,
+    /// What clients are asked for that have not signed in.
+    pub sign_in: Option<SignIn>,
 }
 
 impl ForeignOptions {
@@ -208,6 +226,7 @@ impl ForeignOptions {
             for family in families.clone() {
                 let translation = translate(family, annotations, service, about, settings);
                 level.closed |= translation.closed;
+                level.left_out |= translation.left_out;
                 level.blocked = all_of(level.blocked.take(), translation.blocked);
                 all.dropped |= translation.dropped;
                 all.refuses |= translation.refuses;
@@ -229,6 +248,7 @@ impl ForeignOptions {
                 if level.forms == forms::ForeignForms::default() {
                     level.forms = translation.forms;
                 }
+                level.sign_in = level.sign_in.take().or(translation.sign_in);
                 // Of two families the first counts.
                 values = translation.values.into_iter().chain(values).collect();
             }
@@ -338,6 +358,8 @@ pub struct About<'a> {
     pub name: &'a str,
     /// Whether it, or one beside it, has TLS for any of its hosts.
     pub tls: bool,
+    /// Whether it has rules, and each is for a wildcard or for every host.
+    pub has_wildcards_alone: bool,
     /// Whether it names hosts with TLS itself.
     pub names_tls_hosts: bool,
     /// The first port of the Service that its annotation `default-backend` names, if that is known.

@@ -1,8 +1,8 @@
 //! What Ingresses of a namespace say of a host for all of its Ingresses there: paths that are patterns, canaries, whose
 //! certificates clients must have. It reaches no other namespace, whoever has the host.
 
-use crate::{class::Classes, contest::Age, ingress, options::value::OptionValue};
-use haptic_model::{Object, ObjectRef};
+use crate::{claims::Backend, class::Classes, contest::Age, ingress, options::value::OptionValue};
+use haptic_model::{Object, ObjectRef, host_name::wildcard_over};
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     sync::{Arc, OnceLock},
@@ -36,6 +36,8 @@ pub struct HostOptions {
     pub root: Option<(usize, OptionValues)>,
     /// Other names of it.
     pub aliases: Vec<Arc<str>>,
+    /// Where paths lead at which a program may sign clients in.
+    pub programs: BTreeMap<String, Backend>,
 }
 
 /// All that is said.
@@ -66,7 +68,7 @@ impl SaidOfHost {
 impl HostOptions {
     /// Adds what a younger Ingress says: where there can be only one, that of the older counts.
     fn add(&mut self, younger: &Self) {
-        let Self { patterns, client, closed, guards, canaries, tls, root, aliases } = self;
+        let Self { patterns, client, closed, guards, canaries, tls, root, aliases, programs } = self;
         *patterns |= younger.patterns;
         *closed |= younger.closed;
         *tls |= younger.tls;
@@ -77,6 +79,9 @@ impl HostOptions {
         }
         for (path, options) in &younger.canaries {
             canaries.entry(path.clone()).or_insert_with(|| options.clone());
+        }
+        for (path, backend) in &younger.programs {
+            programs.entry(path.clone()).or_insert_with(|| backend.clone());
         }
         let length = |root: &Option<(usize, OptionValues)>| root.as_ref().map(|(length, _)| *length);
         if length(&younger.root) > length(root) {
@@ -159,16 +164,23 @@ impl Neighbours {
         self.said.get(&(namespace.into(), host.into())).map(SaidOfHost::together)
     }
 
-    /// Whether a host has TLS.
+    /// Whether a host has TLS; with `has_wildcards` also where a wildcard over it has, as in ingress-nginx (`certificate.lua`).
     #[must_use]
-    pub fn tls(&self, namespace: &str, host: &str) -> bool {
-        self.of(namespace, host).is_some_and(|host| host.tls)
+    pub fn tls(&self, namespace: &str, host: &str, has_wildcards: bool) -> bool {
+        let has = |host: &str| self.of(namespace, host).is_some_and(|host| host.tls);
+        has(host) || (has_wildcards && wildcard_over(host).is_some_and(|over| has(&over)))
     }
 
     /// Where requests for the path `/` of a host are redirected: what the Ingress with the longest path says.
     #[must_use]
     pub fn root(&self, namespace: &str, host: &str) -> Option<&OptionValues> {
         self.of(namespace, host)?.root.as_ref().map(|(_, options)| options)
+    }
+
+    /// Who has a path of a host at which clients may be signed in.
+    #[must_use]
+    pub fn program(&self, namespace: &str, host: &str, path: &str) -> Option<&Backend> {
+        self.of(namespace, host)?.programs.get(path)
     }
 
     /// Other names of a host, by the oldest Ingress that says some.

@@ -9,6 +9,10 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 /// An origin that no page has.
 const NOBODY: &str = "https://nobody.invalid";
 
+/// Expressions that find something in every origin, as one of whole origins.
+const ANY: [&str; 5] = [".*", "^.*$", ".+", "^.+$", "^.*"];
+const ANY_WHOLE: &str = ".+";
+
 /// So many origins one expression stands for.
 const MOST: usize = 100;
 /// No origin has more bytes: a scheme, a host's name and a port.
@@ -28,6 +32,7 @@ pub fn set(expressions: &[&str], more: &[&str], key: &str, out: &mut Translation
         return out.values.contains_key("cors-allow-origin");
     }
     let whole = |text: &&str| {
+        let text = if ANY.contains(text) { ANY_WHOLE } else { text };
         let text = text.strip_prefix('^').unwrap_or(text);
         format!("(?:{})", text.strip_suffix('$').unwrap_or(text))
     };
@@ -41,10 +46,10 @@ pub fn set(expressions: &[&str], more: &[&str], key: &str, out: &mut Translation
     true
 }
 
-/// `*`, or the origins; `None` where the expression is not one of whole origins.
+/// `*`, of which pages are told as it stands, or the origins; `None` where the expression is not one of whole origins.
 #[must_use]
 pub fn read(text: &str) -> Option<Vec<String>> {
-    if matches!(text, "*" | ".*" | "^.*$" | ".+" | "^.+$") {
+    if text == "*" {
         return Some(vec!["*".to_owned()]);
     }
     let hir = regex_syntax::ParserBuilder::new().unicode(false).utf8(false).build().parse(text).ok()?;
@@ -118,7 +123,6 @@ mod tests {
     fn an_expression_of_origins_is_a_list_of_them() {
         for (text, expected) in [
             ("*", "*"),
-            (".*", "*"),
             ("https://shop.example", "https://shop.example"),
             ("^https://shop\\.example$", "https://shop.example"),
             (
@@ -131,7 +135,16 @@ mod tests {
         ] {
             assert_eq!(read(text).map(|all| all.join(" ")).as_deref(), Some(expected), "{text}");
         }
-        for text in ["(", "shop", "https://", "^https://[a-z]{2}\\.shop\\.example$", "https://a.*b", "null"] {
+        for text in [
+            "(",
+            "shop",
+            "https://",
+            "^https://[a-z]{2}\\.shop\\.example$",
+            "https://a.*b",
+            "null",
+            ".*",
+            "^.+$",
+        ] {
             assert_eq!(read(text), None, "{text}");
         }
         let long = format!("https://[a-j][a-j]{}", ".a".repeat(30_000));

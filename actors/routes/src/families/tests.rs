@@ -36,6 +36,100 @@ fn tables_are_sorted_and_name_options_of_ours() {
     }
 }
 
+/// What is written in the sources of a folder, but for tables and tests.
+fn sources(folder: &std::path::Path) -> String {
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let is_code = |file: &std::path::PathBuf| {
+        let name = file.file_name().unwrap().to_string_lossy();
+        name.ends_with(".rs") && !["table.rs", "tests.rs"].contains(&&*name)
+    };
+    files.filter(is_code).map(|file| std::fs::read_to_string(file).unwrap()).collect()
+}
+
+#[test]
+fn what_code_reads_together_with_others_is_named_there() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/families");
+    for family in Family::ALL {
+        let code = sources(&folder) + &sources(&folder.join(family.name().replace('-', "_")));
+        // Keys of a ConfigMap for all are read as those of one, with another beginning.
+        let is_there = |name: &str| code.contains(&format!("\"{name}\""));
+        let is_read =
+            |key: &&FamilyKey| is_there(key.name) || key.name.strip_prefix("global-").is_some_and(is_there);
+        let read_by_code = family.table().iter().filter(|key| matches!(key.to, KeyTarget::Group(_)));
+        let unread: Vec<&str> = read_by_code.filter(|key| !is_read(key)).map(|key| key.name).collect();
+        assert!(unread.is_empty(), "{family:?}: {unread:?}");
+    }
+}
+
+#[test]
+fn what_has_no_value_says_nothing_and_hides_what_is_farther() {
+    let of = |family: &str, config: serde_json::Value, ingress: &[(&str, &str)], service: &[(&str, &str)]| {
+        let settings = settings(json!({family: {"config": config}}));
+        let prefix = settings.families[0].family.prefixes()[0];
+        let texts = |all: &[(&str, &str)]| -> BTreeMap<String, String> {
+            all.iter().map(|(key, text)| (format!("{prefix}{key}"), (*text).to_owned())).collect()
+        };
+        let (ingress, service) = (texts(ingress), texts(service));
+        let about = About { namespace: "shop", ..About::default() };
+        let done = translate(&settings.families[0], &ingress, Some(&service), about, &settings);
+        let value = |option: &str| done.values.get(option).map(|value| value.to_json().to_string());
+        (done.closed, done.findings.len(), value("allow-from").unwrap_or_default(), value("timeout-server"))
+    };
+    let inner = json!({"allow-list": "10.0.0.0/8", "timeout-server": "5s"});
+    let (org, jcm) = ("haproxy-org", "haproxy-ingress");
+    let nothing = (false, 0, String::new(), None);
+    assert_eq!(of(org, inner.clone(), &[("allow-list", ""), ("timeout-server", " ")], &[]), nothing);
+    let (_, _, allowed, _) = of(org, inner, &[("allow-list", ""), ("whitelist", "192.0.2.1")], &[]);
+    assert!(allowed.contains("192.0.2.1"), "{allowed}");
+    let empty = [("auth-secret", ""), ("auth-tls-secret", ""), ("oauth", ""), ("denylist-source-range", "")];
+    let (is_closed, findings, ..) = of(jcm, json!({"auth-secret": "users"}), &empty, &[]);
+    assert_eq!((is_closed, findings), (false, 0));
+    assert!(of(jcm, json!({}), &[("allowlist-source-range", "")], &[]).0);
+    assert!(of(jcm, json!({}), &[("whitelist-source-range", "")], &[]).0);
+}
+
+#[test]
+fn another_name_of_a_list_counts_where_the_list_is_said_nowhere() {
+    let allowed = |config: serde_json::Value, ingress: &[(&str, &str)], service: &[(&str, &str)]| {
+        let settings = settings(json!({"haproxy-ingress": {"config": config}}));
+        let texts = |all: &[(&str, &str)]| -> BTreeMap<String, String> {
+            let key = |key: &str| format!("ingress.kubernetes.io/{key}");
+            all.iter().map(|(name, text)| (key(name), (*text).to_owned())).collect()
+        };
+        let (ingress, service) = (texts(ingress), texts(service));
+        let done = translate(&settings.families[0], &ingress, Some(&service), About::default(), &settings);
+        assert!(!done.closed, "{:?}", done.findings);
+        done.values.get("allow-from").map(|value| value.to_json()[0]["network"].clone()).unwrap_or_default()
+    };
+    let (main, old) = (("allowlist-source-range", "10.0.0.0/8"), ("whitelist-source-range", "192.0.2.0/24"));
+    let of = |(key, text): (&str, &str)| json!({ key: text });
+    assert_eq!(allowed(of(main), &[old], &[]), json!("10.0.0.0/8"));
+    assert_eq!(allowed(json!({}), &[main], &[old]), json!("10.0.0.0/8"));
+    assert_eq!(allowed(json!({}), &[main], &[("whitelist-source-range", "nonsense")]), json!("10.0.0.0/8"));
+    assert_eq!(allowed(of(old), &[("whitelist-source-range", "198.51.100.1")], &[]), json!("198.51.100.1"));
+    assert_eq!(allowed(of(old), &[], &[]), json!("192.0.2.0/24"));
+}
+
+#[test]
+fn findings_name_annotations_as_they_are_written() {
+    let settings = settings(json!({"haproxy-org": {}}));
+    let found = |annotation: &str| {
+        let annotations = BTreeMap::from([(annotation.to_owned(), "nonsense".to_owned())]);
+        let all =
+            ForeignOptions::of(settings.families.iter(), &annotations, &[], About::default(), &settings);
+        all.findings[0].place.annotation.clone().unwrap_or_default()
+    };
+    let names = [
+        "haproxy.com/deny-list",
+        "ingress.kubernetes.io/whitelist",
+        "rate-limit-requests",
+        "haproxy.org/nonesuch",
+    ];
+    for annotation in names {
+        assert_eq!(&*found(annotation), annotation);
+    }
+}
+
 #[test]
 fn values_are_read_as_their_controller_reads_them_and_wrong_ones_do_what_the_row_says() {
     let nginx = |key: &str| format!("nginx.ingress.kubernetes.io/{key}");

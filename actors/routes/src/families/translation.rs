@@ -27,6 +27,8 @@ pub struct Said<'s> {
     values: BTreeMap<&'static str, (ForeignValue, KeyPlace)>,
     /// Keys with values that cannot be read.
     wrong: BTreeSet<&'static str>,
+    /// Keys without a value: they say nothing, and hide what is said farther away.
+    silent: BTreeSet<&'static str>,
 }
 
 impl<'s> Said<'s> {
@@ -37,43 +39,51 @@ impl<'s> Said<'s> {
         service: Option<&BTreeMap<String, String>>,
         translation: &mut Translation<'_>,
     ) -> Self {
-        let mut said = Self { settings, values: BTreeMap::new(), wrong: BTreeSet::new() };
+        let mut said =
+            Self { settings, values: BTreeMap::new(), wrong: BTreeSet::new(), silent: BTreeSet::new() };
         let family = settings.family;
         // The nearest comes first: what is there already stays.
         let of_service = service.filter(|_| family.reads_services());
-        for (place, texts) in [(KeyPlace::Service, of_service), (KeyPlace::Ingress, Some(ingress))] {
-            let mut named: Vec<(usize, &str, &str)> = texts
-                .into_iter()
-                .flatten()
-                .filter_map(|(annotation, text)| {
-                    let (rank, name) = family.name_of(annotation)?;
-                    Some((rank, name, text.as_str()))
-                })
-                .collect();
-            named.sort_by_key(|(rank, name, _)| (*rank, is_alias(family, name)));
-            for (_, name, text) in named {
-                said.take(place, name, text, translation);
+        let places = [(KeyPlace::Service, of_service), (KeyPlace::Ingress, Some(ingress))];
+        let is_last = |name: &str| family.asks_other_names_last() && is_alias(family, name);
+        for last in [false, true] {
+            for (place, texts) in places {
+                let mut named: Vec<(usize, Annotation<'_>)> = texts
+                    .into_iter()
+                    .flatten()
+                    .filter_map(|(written, text)| {
+                        let (rank, name) = family.name_of(written)?;
+                        Some((rank, Annotation { written, name, text }))
+                    })
+                    .filter(|(_, annotation)| is_last(annotation.name) == last)
+                    .collect();
+                named.sort_by_key(|(rank, annotation)| (*rank, is_alias(family, annotation.name)));
+                for (_, annotation) in named {
+                    said.take(place, annotation, translation);
+                }
             }
+            said.take_config(|name| is_last(name) == last, translation);
         }
-        said.take_config(translation);
         said
     }
 
-    /// What their ConfigMap says, where nothing nearer is said.
-    fn take_config(&mut self, translation: &mut Translation<'_>) {
+    /// What their ConfigMap says by these names, where nothing nearer is said.
+    fn take_config(&mut self, is_taken: impl Fn(&str) -> bool, translation: &mut Translation<'_>) {
         let (config, family) = (&self.settings.config, self.settings.family);
-        for (name, value) in &config.values {
-            if !self.names(name) {
-                self.values.insert(name, (value.clone(), KeyPlace::Config));
+        for (name, value) in config.values.iter().filter(|(name, _)| is_taken(name)) {
+            let main = main_name(family, name);
+            if !self.is_settled(main, name) {
+                self.values.insert(main, (value.clone(), KeyPlace::Config));
             } else if let Some((nearer, _)) = self.values.get_mut(name).filter(|_| adds_up(family, name)) {
                 *nearer = joined(value, nearer);
             }
         }
-        for (name, why) in &config.closed {
-            if self.names(name) {
+        for (name, why) in config.closed.iter().filter(|(name, _)| is_taken(name)) {
+            let main = main_name(family, name);
+            if self.is_settled(main, name) {
                 continue;
             }
-            self.wrong.insert(name);
+            self.wrong.insert(main);
             // What no Ingress can say is closed by the code that reads it.
             if self.settings.family.key(name).is_some_and(|key| key.places != [KeyPlace::Config]) {
                 translation.closed_by_config(name, why);
@@ -81,31 +91,43 @@ impl<'s> Said<'s> {
         }
     }
 
-    fn take(&mut self, place: KeyPlace, name: &str, text: &str, translation: &mut Translation<'_>) {
+    fn take(&mut self, place: KeyPlace, annotation: Annotation<'_>, translation: &mut Translation<'_>) {
         let family = self.settings.family;
-        match family.key(name) {
-            Some(key) if key.places.contains(&place) => self.enter(key, place, text, translation),
-            Some(key) => translation.misplaced(key),
-            None => translation.unknown(name),
+        match family.key(annotation.name) {
+            Some(key) if key.places.contains(&place) => {
+                translation.written.entry(key.name).or_insert_with(|| annotation.written.to_owned());
+                self.enter(key, place, annotation, translation);
+            }
+            Some(_) => translation.misplaced(annotation),
+            None => translation.unknown(annotation),
         }
+    }
+
+    /// Whether nothing that is said of a key by this name counts any more.
+    fn is_settled(&self, main: &str, name: &str) -> bool {
+        self.names(main) || self.silent.contains(name)
     }
 
     fn enter(
         &mut self,
         key: &'static FamilyKey,
         place: KeyPlace,
-        text: &str,
+        Annotation { written, text, .. }: Annotation<'_>,
         translation: &mut Translation<'_>,
     ) {
-        let name = match key.to {
-            KeyTarget::Alias(name) => name,
-            _ => key.name,
-        };
-        if self.values.contains_key(name) || self.wrong.contains(name) {
+        let name = main_name(self.settings.family, key.name);
+        if self.is_settled(name, key.name) {
             return self.add_up(key, place, text, translation);
         }
+        if text.trim().is_empty() && says_nothing(self.settings.family, key) {
+            // Lines of all places count together, and hide none.
+            if !adds_up(self.settings.family, name) {
+                self.silent.insert(key.name);
+            }
+            return;
+        }
         if name != key.name {
-            translation.written.insert(name, key.name);
+            translation.written.insert(name, written.to_owned());
         }
         // There it is as if it was not there, but for lists of clients.
         if self.settings.family == Family::IngressNginx
@@ -187,10 +209,22 @@ impl<'s> Said<'s> {
         self.settings.config.closed.get(key).filter(|_| !self.has(key)).map(String::as_str)
     }
 
-    /// Whether a key is given, whatever its value.
+    /// Whether a key is given with a value, whatever that is.
     #[must_use]
     pub fn names(&self, key: &str) -> bool {
         self.has(key) || self.wrong.contains(key)
+    }
+
+    /// Whether a key is given without a value.
+    #[must_use]
+    pub fn is_silent(&self, key: &str) -> bool {
+        self.silent.contains(key) && !self.names(key)
+    }
+
+    /// Whether a key is given, and be it without a value.
+    #[must_use]
+    pub fn is_given(&self, key: &str) -> bool {
+        self.names(key) || self.silent.contains(key)
     }
 
     /// The text of a key.
@@ -234,6 +268,36 @@ impl<'s> Said<'s> {
     }
 }
 
+/// An annotation of a family.
+#[derive(Clone, Copy, Debug)]
+struct Annotation<'a> {
+    /// As it is written.
+    written: &'a str,
+    /// Behind the prefix.
+    name: &'a str,
+    text: &'a str,
+}
+
+/// Whether a key without a value says nothing and hides what is said farther away (`GetValue` in `pkg/annotations/common` of haproxytech,
+/// `pkg/converters/ingress/annotations/backend.go` of haproxy-ingress). A list of clients of the latter stays one that lets nobody in.
+fn says_nothing(family: Family, key: &FamilyKey) -> bool {
+    match family {
+        Family::IngressNginx => false,
+        Family::HaproxyOrg => true,
+        Family::HaproxyIngress => {
+            key.value.takes_any_text() && main_name(family, key.name) != "allowlist-source-range"
+        }
+    }
+}
+
+/// What a key is called whose other name this may be.
+fn main_name(family: Family, name: &'static str) -> &'static str {
+    match family.key(name).map(|key| key.to) {
+        Some(KeyTarget::Alias(main)) => main,
+        _ => name,
+    }
+}
+
 /// Whether a value that is wrong leaves the key to the next place (`pkg/converters/ingress/annotations/mapper.go` of haproxy-ingress,
 /// `GetDefaultBackend` of ingress-nginx).
 fn family_falls_back(family: Family) -> bool {
@@ -269,6 +333,8 @@ pub struct Translation<'t> {
     pub closed: bool,
     /// Whether nothing of the Ingress is served.
     pub dropped: bool,
+    /// Whether routes to the Service are left out.
+    pub left_out: bool,
     /// Whether its routes refuse requests that do not meet their conditions.
     pub refuses: bool,
     /// How paths are read, where that is not as ours are.
@@ -285,6 +351,8 @@ pub struct Translation<'t> {
     pub answers: Vec<PathAnswer>,
     /// How paths are compared.
     pub forms: super::forms::ForeignForms,
+    /// What clients are asked for that have not signed in.
+    pub sign_in: Option<super::SignIn>,
     /// Who is kept out of all routes of the hosts that have no lists of their own.
     pub over_host: BTreeMap<&'static str, OptionValue>,
     /// Who is kept out whatever counts before what the Ingress says of the family.
@@ -292,8 +360,8 @@ pub struct Translation<'t> {
     /// What is said of them.
     pub findings: Vec<Finding>,
     unknown: usize,
-    /// What keys are called where they are written, if by another name.
-    written: BTreeMap<&'static str, &'static str>,
+    /// The annotations by which keys are written.
+    written: BTreeMap<&'static str, String>,
 }
 
 impl<'t> Translation<'t> {
@@ -307,6 +375,7 @@ impl<'t> Translation<'t> {
             values,
             closed: false,
             dropped: false,
+            left_out: false,
             refuses: false,
             paths: None,
             canary: None,
@@ -315,6 +384,7 @@ impl<'t> Translation<'t> {
             over_http: Vec::new(),
             answers: Vec::new(),
             forms,
+            sign_in: None,
             over_host: BTreeMap::new(),
             blocked: None,
             findings,
@@ -367,6 +437,28 @@ impl<'t> Translation<'t> {
 
     /// Sets an option beside what other keys have said of it: lists and lines have both, of anything else this counts.
     pub fn add(&mut self, option: &'static str, text: &str, key: &str) {
+        let all = self.beside(option, text);
+        self.set(option, &all, key);
+    }
+
+    /// Adds a line to what is said of an option, as far as there is room for it.
+    pub fn add_line(&mut self, option: &'static str, line: &str, key: &str) -> bool {
+        match self.read(option, &self.beside(option, line)) {
+            Ok(value) => _ = self.values.insert(option, value),
+            Err(wanted) => {
+                let line = shortened(line);
+                let how = format!(
+                    "has {line:?} too much, for option {option} {wanted}: it is left out, and so is what is behind it"
+                );
+                self.differs(key, &how);
+                return false;
+            }
+        }
+        true
+    }
+
+    /// A text behind what is said of an option already.
+    fn beside(&self, option: &'static str, text: &str) -> String {
         let (before, by): (Vec<String>, &str) = match self.values.get(option) {
             Some(OptionValue::Names(names)) => (names.to_vec(), ","),
             Some(OptionValue::Networks(networks)) => {
@@ -381,7 +473,7 @@ impl<'t> Translation<'t> {
             _ => (Vec::new(), ""),
         };
         let all: Vec<&str> = before.iter().map(String::as_str).chain([text]).collect();
-        self.set(option, &all.join(by), key);
+        all.join(by)
     }
 
     /// Keeps clients out of all routes of the hosts: everybody where it cannot be read whom.
@@ -410,7 +502,22 @@ impl<'t> Translation<'t> {
     /// Whether an option can have this value.
     #[must_use]
     pub fn is_value(&self, option: &str, text: &str) -> bool {
-        row(option).is_some_and(|row| row.kind.read(text, self.settings).is_ok())
+        self.value_of(option, text).is_some()
+    }
+
+    /// What an option is by `text`, if that can be read.
+    #[must_use]
+    pub fn value_of(&self, option: &str, text: &str) -> Option<OptionValue> {
+        self.read(option, text).ok()
+    }
+
+    /// What an option is by `text`.
+    ///
+    /// # Errors
+    /// What it must be, behind the word "it".
+    pub fn read(&self, option: &str, text: &str) -> Result<OptionValue, String> {
+        let row = row(option).ok_or("must be an option that there is")?;
+        row.kind.read(text, self.settings)
     }
 
     /// Whether the operator lets Ingresses have TLS passed through.
@@ -480,6 +587,16 @@ impl<'t> Translation<'t> {
         self.find(FindingKind::ForeignUnreadable, key, format!("{why}: nothing of the Ingress is served"));
     }
 
+    /// Routes to the Service are left out, because of `key`: what is wrong with it.
+    pub fn leave_out(&mut self, key: &str, why: &str) {
+        self.left_out = true;
+        self.find(
+            FindingKind::ForeignUnreadable,
+            key,
+            format!("{why}: nobody gets there, its routes are left out"),
+        );
+    }
+
     /// A key is as if it was not there: what is wrong with it.
     pub fn ignore(&mut self, key: &str, why: &str) {
         self.find(FindingKind::ForeignUnreadable, key, format!("{why}: it is ignored"));
@@ -505,27 +622,31 @@ impl<'t> Translation<'t> {
         }
     }
 
-    fn misplaced(&mut self, key: &FamilyKey) {
-        self.find(FindingKind::ForeignNotServed, key.name, "has no effect there".to_owned());
+    fn misplaced(&mut self, Annotation { written, .. }: Annotation<'_>) {
+        self.find_at(FindingKind::ForeignNotServed, written, "has no effect there");
     }
 
-    fn unknown(&mut self, name: &str) {
+    fn unknown(&mut self, Annotation { written, name, .. }: Annotation<'_>) {
         self.unknown += 1;
         if self.unknown > FEW {
             return;
         }
         let known = self.family.table().iter().map(|key| key.name);
-        let name = shortened(name);
-        let sentence =
-            format!("is none that its own controller knows{}, it is ignored", did_you_mean(&name, known));
-        self.find(FindingKind::ForeignNotServed, &name, sentence);
+        let sentence = format!(
+            "is none that its own controller knows{}, it is ignored",
+            did_you_mean(&shortened(name), known)
+        );
+        self.find_at(FindingKind::ForeignNotServed, &shortened(written), &sentence);
     }
 
     fn find(&mut self, kind: FindingKind, key: &str, sentence: String) {
-        let key = self.written.get(key).copied().unwrap_or(key);
         let prefix = self.family.prefixes().first().copied().unwrap_or_default();
-        let annotation = format!("{prefix}{key}");
+        let annotation = self.written.get(key).cloned().unwrap_or_else(|| format!("{prefix}{key}"));
+        self.find_at(kind, &annotation, &sentence);
+    }
+
+    fn find_at(&mut self, kind: FindingKind, annotation: &str, sentence: &str) {
         let finding = Finding::new(kind, format!("annotation {annotation} {sentence}"));
-        self.findings.push(finding.at_annotation(&annotation));
+        self.findings.push(finding.at_annotation(annotation));
     }
 }

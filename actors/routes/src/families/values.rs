@@ -35,6 +35,14 @@ pub struct ValueReader {
     pub read: fn(&str) -> Option<ForeignValue>,
 }
 
+impl ValueReader {
+    /// Whether any text counts.
+    #[must_use]
+    pub fn takes_any_text(&self) -> bool {
+        self.expected == TEXT.expected
+    }
+}
+
 impl fmt::Debug for ValueReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.expected)

@@ -57,6 +57,9 @@ pub(crate) fn named_by<'o>(groups: impl Iterator<Item = &'o Map<String, Value>>)
         OPTIONS.iter().filter_map(move |&(option, kind, without)| {
             // What the class names is the operator's.
             let name = options.get(option)?.as_str().filter(|name| !name.contains('/'))?.into();
+            let asks_nobody = option == "client-ca-secret"
+                && options.get("client-certificate").and_then(Value::as_str) == Some("optional");
+            let without = if asks_nobody { "no client is asked for a certificate" } else { without };
             Some(NamedObject { option, kind, name, without })
         })
     });

@@ -37,6 +37,8 @@ pub(super) struct ResolvedRoute {
     /// The settings of its rules, by the names of these.
     pub settings: Vec<(String, super::rules::MapSettings)>,
     pub backends: BTreeSet<BackendKey>,
+    /// What is to be said of Services that are asked all the same.
+    pub doubts: BTreeSet<String>,
     /// None where no parent is ours.
     pub verdict: Option<Arc<RouteVerdict>>,
 }
@@ -48,6 +50,7 @@ struct ReadRules {
     resolved: StatusCondition,
     /// Services that they name.
     uses: BTreeSet<NamespacedName>,
+    doubts: BTreeSet<String>,
 }
 
 /// What the rules of a route are called by.
@@ -95,6 +98,7 @@ impl ReadRules {
             policies,
             uses: BTreeSet::new(),
             bad: None,
+            doubts: BTreeSet::new(),
         };
         let read = |rule| match kind {
             RouteKind::Http | RouteKind::Grpc => reader.read(rule),
@@ -105,7 +109,7 @@ impl ReadRules {
             Some(bad) => unmet("ResolvedRefs", bad.reason, bad.message.clone()),
             None => met("ResolvedRefs", "ResolvedRefs", "all references lead to something"),
         };
-        Self { rules, resolved, uses: reader.uses }
+        Self { rules, resolved, uses: reader.uses, doubts: reader.doubts }
     }
 }
 
@@ -128,7 +132,7 @@ impl ResolvedRoute {
         let passed = (kind == RouteKind::Tls).then(|| read(&no_policies));
         let broken = unsupported(&ended.rules);
         let (hostnames, unread) = read_hostnames(&route.spec.hostnames);
-        let mut this = Self { uses: ended.uses, ..Self::default() };
+        let mut this = Self { uses: ended.uses, doubts: ended.doubts, ..Self::default() };
         let mut verdicts = Vec::new();
         let (mut levels, mut passed_levels) = (BTreeMap::new(), BTreeMap::new());
         for (reference, parent, listeners) in parents {
@@ -369,19 +373,29 @@ fn partly_invalid(
 
 /// Whether nothing of a route can be done, and what cannot.
 fn unsupported(rules: &[ResolvedRule]) -> Option<(bool, String)> {
-    let broken: Vec<(usize, &String)> = rules
+    let why = |rule: &ResolvedRule| rule.unsupported.as_ref().map(sentence_of_rule);
+    let partly = |rule: &ResolvedRule| rule.dropped.as_ref().map(sentence_of_share);
+    let broken: Vec<(usize, String)> = rules
         .iter()
         .enumerate()
-        .filter_map(|(number, rule)| Some((number, rule.unsupported.as_ref()?)))
+        .filter_map(|(number, rule)| Some((number, why(rule).or_else(|| partly(rule))?)))
         .collect();
-    let (number, why) = broken.first()?;
+    let (number, sentence) = broken.first()?;
     let others: Vec<String> = broken.iter().skip(1).map(|(number, _)| number.to_string()).collect();
     let others = match others.as_slice() {
         [] => String::new(),
         [one] => format!("; rule {one} cannot be done either"),
         some => format!("; rules {} cannot be done either", some.join(", ")),
     };
+    let is_all = rules.iter().all(|rule| rule.unsupported.is_some());
+    Some((is_all, format!("Dropped Rule {number}: {sentence}{others}")))
+}
+
+fn sentence_of_rule(why: &String) -> String {
     // A match that cannot be read takes no request.
-    let sentence = format!("Dropped Rule {number}: {why}; requests that its matches still take get an error");
-    Some((broken.len() == rules.len(), sentence + &others))
+    format!("{why}; requests that its matches still take get an error")
+}
+
+fn sentence_of_share(why: &String) -> String {
+    format!("{why}; the share of requests that it would get gets an error")
 }

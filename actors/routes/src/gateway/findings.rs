@@ -86,6 +86,11 @@ pub(super) fn of_route(verdict: &RouteVerdict) -> Vec<Finding> {
     of_parents(&verdict.parents, FindingKind::RouteNotTaken)
 }
 
+/// Services that are asked in clear though they say otherwise.
+pub(super) fn of_doubts(doubts: &BTreeSet<String>) -> Vec<Finding> {
+    doubts.iter().map(|doubt| Finding::new(FindingKind::TlsWithoutPolicy, doubt.clone())).collect()
+}
+
 /// What the lists of hostnames have no room for.
 pub(super) fn of_shares(shares: &BTreeMap<Arc<str>, LevelShare>) -> Vec<Finding> {
     let cut = shares.iter().filter(|(_, share)| share.left_out > 0);

@@ -14,7 +14,7 @@ use super::{
     },
     overlaps,
     parsed::ParsedObjects,
-    policies::{BackendClient, BackendPolicies},
+    policies::{BackendClient, BackendPolicies, PolicySurroundings},
     ports::{self, AskedPort, GivenPorts, PortTransport},
     references::Grants,
     settings::{GatewaySettings, PortMode},
@@ -41,6 +41,8 @@ pub(super) struct Sources<'s> {
     pub certificate: &'s dyn Fn(&NamespacedName) -> Result<CertificateNames, String>,
     /// The certificates of authorities in a ConfigMap, or why there are none.
     pub authority: &'s dyn Fn(&NamespacedName) -> Result<Arc<str>, String>,
+    /// Whether a Service may have a port of that name.
+    pub has_port: &'s dyn Fn(&NamespacedName, &str) -> bool,
     /// What a ConfigMap says that a class names, or why it says nothing.
     pub parameters: &'s dyn Fn(&NamespacedName) -> Result<ClassParameters, String>,
 }
@@ -127,7 +129,8 @@ impl GatewayInputs {
         let written = |gateway: &NamespacedName, port: u16| written(sources.services, gateway, port);
         let ports = ports::give(settings, &asked, &kept, remembered.ports, written);
         assign(&mut drafts, &ports, matches!(settings.ports, PortMode::Same { .. }));
-        let policies = BackendPolicies::of(sources.policies, sources.authority);
+        let judged_by = PolicySurroundings { authority: sources.authority, has_port: sources.has_port };
+        let policies = BackendPolicies::of(sources.policies, judged_by);
         let routes_per_object = settings.routes_per_object;
         let mut ground = Self {
             classes,

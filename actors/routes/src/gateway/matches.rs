@@ -5,7 +5,7 @@ use crate::{
     conditions::{Condition, RouteConditions},
     matching::{Match, MatchShape},
     path, patterns,
-    regex_cost::{self, PatternCost},
+    regex_cost::{self, Compared, PatternCost},
 };
 use std::{cmp::Reverse, sync::Arc};
 
@@ -40,8 +40,8 @@ pub(super) fn of_http(asked: &HttpMatch) -> Result<WantedRequests, String> {
     }
     let conditions = RouteConditions {
         methods: asked.method.clone().into_iter().collect(),
-        headers: conditions(&asked.headers, str::to_ascii_lowercase)?,
-        query: conditions(&asked.query_params, str::to_owned)?,
+        headers: of_headers(&asked.headers)?,
+        query: conditions("parameter", &asked.query_params, str::to_owned)?,
     };
     Ok(with(wanted, cost, conditions))
 }
@@ -73,17 +73,25 @@ pub(super) fn of_grpc(asked: &GrpcMatch) -> Result<WantedRequests, String> {
         ("Exact", Some(service), None) => (Match::prefix("", &format!("/{service}")), None),
         ("Exact", None, Some(method)) => expression(&format!("/[^/]+/{}", regex::escape(method)))?,
         ("RegularExpression", service, method) => {
-            let part = |text: &Option<String>| text.clone().unwrap_or_else(|| "[^/]+".into());
-            expression(&format!("/(?:{})/(?:{})", part(service), part(method)))?
+            expression(&format!("/(?:{})/(?:{})", part("service", service)?, part("method", method)?))?
         }
         (other, ..) => return Err(format!("methods of type {other} are not supported")),
     };
-    let headers = conditions(&asked.headers, str::to_ascii_lowercase)?;
+    let headers = of_headers(&asked.headers)?;
     Ok(with(wanted, cost, RouteConditions { headers, ..RouteConditions::default() }))
+}
+
+/// An expression for a service or a method, which is any where there is none.
+fn part<'t>(what: &str, text: &'t Option<String>) -> Result<&'t str, String> {
+    let text = text.as_deref().unwrap_or("[^/]+");
+    patterns::check_whole(text).map_err(|why| format!("{what} {text:?} {why}"))?;
+    Ok(text)
 }
 
 /// A path that the expression takes as a whole.
 fn expression(text: &str) -> Result<(Match, Option<PatternCost>), String> {
+    // What stands around it would make another expression of a parenthesis or a backslash too many.
+    patterns::check_whole(text).map_err(|why| format!("path {text:?} {why}"))?;
     // A flag stands at the very start.
     let (flag, rest) = text.strip_prefix("(?i)").map_or(("", text), |rest| ("(?i)", rest));
     let whole = if rest.contains('|') { format!("{flag}(?:{rest})$") } else { format!("{text}$") };
@@ -97,8 +105,16 @@ fn with(wanted: Match, cost: Option<PatternCost>, conditions: RouteConditions) -
     WantedRequests { wanted: Match { conditions, ..wanted }, cost }
 }
 
-/// Of conditions with the same name the first counts.
-fn conditions(asked: &[NamedValue], name_of: fn(&str) -> String) -> Result<Vec<Condition>, String> {
+fn of_headers(asked: &[NamedValue]) -> Result<Vec<Condition>, String> {
+    conditions("header", asked, str::to_ascii_lowercase)
+}
+
+/// Of conditions with the same name the first counts. `what`: what sentences call them.
+fn conditions(
+    what: &str,
+    asked: &[NamedValue],
+    name_of: fn(&str) -> String,
+) -> Result<Vec<Condition>, String> {
     let mut all: Vec<Condition> = Vec::with_capacity(asked.len());
     for NamedValue { name, value, kind } in asked {
         let name = name_of(name);
@@ -108,8 +124,8 @@ fn conditions(asked: &[NamedValue], name_of: fn(&str) -> String) -> Result<Vec<C
         let longest = match kind.as_deref().unwrap_or("Exact") {
             "Exact" => None,
             "RegularExpression" => {
-                let cost = regex_cost::cost(value).map_err(|why| format!("value of {name:?} {why}"))?;
-                Some(cost.longest_path)
+                let cost = regex_cost::cost(value, Compared::Value);
+                Some(cost.map_err(|why| format!("the value of {what} {name:?} {why}"))?.longest_path)
             }
             other => return Err(format!("values of type {other} are not supported")),
         };
@@ -138,6 +154,32 @@ mod tests {
     fn an_expression_with_alternatives_may_ignore_case() {
         let (wanted, _) = expression("(?i)/a|/b").unwrap();
         assert!(wanted.takes("/A") && wanted.takes("/b") && !wanted.takes("/ab"));
+    }
+
+    #[test]
+    fn what_is_no_expression_by_itself_is_none() {
+        for text in ["/a)(b|c", "/a\\", "/a)|(b"] {
+            assert!(expression(text).unwrap_err().contains("must be a regular expression"), "{text}");
+        }
+        for (service, method) in [("a)/(b", "C"), ("a\\", "C"), ("a", "b)|(c")] {
+            let kind = Some("RegularExpression".to_owned());
+            let method = GrpcMethod { kind, service: Some(service.into()), method: Some(method.into()) };
+            let why = of_grpc(&GrpcMatch { method: Some(method), ..GrpcMatch::default() }).unwrap_err();
+            assert!(why.contains("must be a regular expression"), "{why}");
+        }
+    }
+
+    #[test]
+    fn what_may_be_empty_is_compared_and_what_costs_too_much_is_told_by_what_it_is() {
+        assert!(expression(".*").unwrap().0.takes("/any"));
+        let header = |value: &str| {
+            let kind = Some("RegularExpression".to_owned());
+            let header = NamedValue { name: "X-A".into(), value: value.into(), kind };
+            of_http(&HttpMatch { headers: vec![header], ..HttpMatch::default() })
+        };
+        assert!(header(".*").is_ok() && header("^(a|b)?$").is_ok());
+        let why = header("(a+)+b").unwrap_err();
+        assert!(why.starts_with("the value of header \"x-a\" must") && !why.contains("path"), "{why}");
     }
 
     #[test]

@@ -51,8 +51,8 @@ use inputs::{GatewayInputs, Remembered, Sources};
 use levels::{HostnameLevels, LevelShare, RouteId};
 use named_config_maps::NamedConfigMaps;
 use objects::{
-    ClassSpec, GROUP, GatewayResource, GatewaySpec, GrantSpec, LabelsOfNamespaces, ListenerSetSpec,
-    PolicySpec, RouteSpec, ServiceFacts,
+    ClassSpec, GROUP, GatewayResource, GatewaySpec, GrantSpec, KnownPort, LabelsOfNamespaces,
+    ListenerSetSpec, PolicySpec, RouteSpec, ServiceFacts,
 };
 use parsed::{ParsedObjects, store_of};
 use ports::GivenPorts;
@@ -193,6 +193,7 @@ impl GatewayModel {
         is_moved |= self.settings.as_ref() != Some(&settings);
         let services = self.services.update(store("", "services").map(|(_, store)| store));
         is_moved |= self.note_services_of_gateways(&services);
+        is_moved |= services.iter().any(|service| self.ground.policies.names(service));
         let mut stale: BTreeSet<RouteId> = self.counting.due_routes().into_iter().collect();
         for (kind, resources) in ROUTES {
             let changed = self.routes.entry(kind).or_default().update(of(resources));
@@ -241,6 +242,13 @@ impl GatewayModel {
         all.collect()
     }
 
+    /// Whether a Service may have a port of that name: of one that is not there nobody knows.
+    fn has_port(&self, service: &NamespacedName, port: &str) -> bool {
+        let is_called = |one: &KnownPort| one.name.as_deref() == Some(port);
+        let known = self.services.get(&service.0, &service.1);
+        known.is_none_or(|service| service.spec.ports.iter().any(is_called))
+    }
+
     /// Whether routes stand on another ground than before.
     fn move_ground(&mut self, settings: &GatewaySettings) -> bool {
         let (certificates, authorities, parameters) =
@@ -255,6 +263,7 @@ impl GatewayModel {
             policies: &self.policies,
             certificate: &|name| certificates.judge(name),
             authority: &|name| authorities.judge(name),
+            has_port: &|service, port| self.has_port(service, port),
             parameters: &|name| parameters.judge(name),
         };
         let remembered = Remembered { ports: &self.ports, options: &self.options };
@@ -300,6 +309,9 @@ impl GatewayModel {
             if before.settings != now.settings {
                 written.insert(id.clone());
             }
+            if before.doubts != now.doubts {
+                told.insert(id.clone());
+            }
             if before.verdict != now.verdict {
                 told.insert(id.clone());
                 let verdicts = &mut Arc::make_mut(&mut self.verdicts).routes;
@@ -331,8 +343,10 @@ impl GatewayModel {
     /// Writes what is found at a route.
     fn write_findings_of(&mut self, id: &RouteId) {
         let object = self.routes.get(&id.0).and_then(|routes| routes.reference(&id.1));
-        let verdict = self.resolved.get(id).and_then(|route| route.verdict.as_deref());
+        let route = self.resolved.get(id);
+        let verdict = route.and_then(|route| route.verdict.as_deref());
         let mut found = verdict.map(findings::of_route).unwrap_or_default();
+        found.extend(route.map(|route| findings::of_doubts(&route.doubts)).unwrap_or_default());
         found.extend(self.shares.get(id).map(findings::of_shares).unwrap_or_default());
         found.extend(self.counting.found(id));
         self.findings.set(listeners::name_of(id.0), &id.1, object, found);

@@ -1,7 +1,8 @@
 //! BackendTLSPolicies: which one counts for a port of a Service, how its servers are asked then, and what is said of each.
 //!
 //! https://gateway-api.sigs.k8s.io/api-types/backendtlspolicy/. A policy for a port comes before one for the whole Service; of two for the same the
-//! older one counts. What a policy asks for and cannot be done is not done otherwise: no request is sent.
+//! older one counts. What a policy asks for and cannot be done is not done otherwise: no request is sent. A policy for several Services counts where
+//! it can: which of them another one has tells nothing of the others.
 
 use super::{
     conditions::{met, unmet},
@@ -14,10 +15,7 @@ use haptic_model::{
     host_name::is_host,
 };
 use serde_json::json;
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 /// The API takes so many ancestors in a status.
 const MOST_ANCESTORS: usize = 16;
@@ -54,64 +52,120 @@ pub(super) struct BackendPolicies {
 /// What counts for a port: how it is asked, or why it is not.
 type CountingPolicy = Result<Arc<BackendTls>, String>;
 
+/// A reason of the API, and a sentence.
+type Refusal = (&'static str, String);
+
+/// What policies are judged by.
+#[derive(Clone, Copy)]
+pub(super) struct PolicySurroundings<'s> {
+    /// The certificates of a ConfigMap, or why there are none.
+    pub authority: &'s dyn Fn(&NamespacedName) -> Result<Arc<str>, String>,
+    /// Whether a Service may have a port of that name: one that is not known may.
+    pub has_port: &'s dyn Fn(&NamespacedName, &str) -> bool,
+}
+
 #[derive(Debug, PartialEq)]
 struct JudgedPolicy {
     generation: i64,
-    conditions: Vec<StatusCondition>,
-    services: BTreeSet<NamespacedName>,
+    /// Why it is fulfilled nowhere.
+    refused: Option<Refusal>,
+    resolved: StatusCondition,
+    targets: Vec<JudgedTarget>,
+}
+
+/// A Service, or a port of it, that a policy is for.
+#[derive(Debug, PartialEq)]
+struct JudgedTarget {
+    service: NamespacedName,
+    port: Option<Arc<str>>,
+    /// Why the policy does not count there.
+    refused: Option<Refusal>,
+}
+
+impl JudgedTarget {
+    /// As sentences name it.
+    fn told(&self) -> String {
+        let port = self.port.as_ref().map(|port| format!(", port {port}")).unwrap_or_default();
+        format!("Service {}{port}", self.service.1)
+    }
+}
+
+impl JudgedPolicy {
+    /// What is said of it by a Gateway through which some of its targets are reached.
+    fn accepted(&self, reached: &[&JudgedTarget]) -> StatusCondition {
+        let refused: Vec<&Refusal> = reached.iter().filter_map(|target| target.refused.as_ref()).collect();
+        let Some((reason, _)) = refused.first() else {
+            return match &self.refused {
+                Some((reason, why)) => unmet("Accepted", reason, why.clone()),
+                None => met("Accepted", "Accepted", "the policy is in force"),
+            };
+        };
+        let mut told: Vec<String> = refused.iter().map(|(_, why)| why.clone()).collect();
+        let is_counting = |target: &&&JudgedTarget| target.refused.is_none() && self.refused.is_none();
+        let counting = reached.iter().filter(is_counting);
+        told.extend(counting.map(|target| format!("it counts for {}", target.told())));
+        unmet("Accepted", reason, told.join("; "))
+    }
 }
 
 impl BackendPolicies {
-    /// `authority`: the certificates of a ConfigMap, or why there are none.
-    pub fn of(
-        policies: &ParsedObjects<GatewayResource<PolicySpec>>,
-        authority: &dyn Fn(&NamespacedName) -> Result<Arc<str>, String>,
-    ) -> Self {
+    pub fn of(policies: &ParsedObjects<GatewayResource<PolicySpec>>, around: PolicySurroundings<'_>) -> Self {
         let mut oldest: Vec<(RouteSeniority, &Arc<GatewayResource<PolicySpec>>)> =
             policies.iter().map(|(_, policy)| (policy.metadata.seniority(), policy)).collect();
         oldest.sort_by(|(one, _), (other, _)| one.cmp(other));
         let mut all = Self::default();
         for (_, policy) in oldest {
-            all.take(policy, authority);
+            all.take(policy, around);
         }
         all
     }
 
-    fn take(
-        &mut self,
-        policy: &GatewayResource<PolicySpec>,
-        authority: &dyn Fn(&NamespacedName) -> Result<Arc<str>, String>,
-    ) {
+    fn take(&mut self, policy: &GatewayResource<PolicySpec>, around: PolicySurroundings<'_>) {
         let (namespace, name) = policy.metadata.key();
-        let targets: Vec<_> = policy
-            .spec
-            .target_refs
-            .iter()
-            .filter(|one| one.group.is_empty() && one.kind == "Service")
-            .map(|one| ((namespace.clone(), one.name.clone()), one.section_name.clone()))
-            .collect();
-        let (tls, resolved) = read(policy, authority);
+        let (tls, resolved) = read(policy, around.authority);
         let tls = tls.map_err(|(reason, why)| {
             (reason, format!("BackendTLSPolicy {namespace}/{name} cannot be fulfilled: {why}"))
         });
-        let taken: Vec<_> = targets.iter().filter(|target| self.counting.contains_key(*target)).collect();
-        let accepted = match (&tls, taken.first()) {
-            (_, Some(((_, service), _))) => {
-                let message =
-                    format!("an older BackendTLSPolicy is for Service {service}, too: that one counts");
-                unmet("Accepted", "Conflicted", message)
-            }
-            (Err((reason, why)), None) => unmet("Accepted", reason, why.clone()),
-            (Ok(_), None) => met("Accepted", "Accepted", "the policy is in force"),
-        };
-        let services = targets.iter().map(|(service, _)| service.clone()).collect();
-        for target in targets {
+        let asked =
+            policy.spec.target_refs.iter().filter(|one| one.group.is_empty() && one.kind == "Service");
+        let targets = asked.map(|one| {
+            let (service, port) = ((namespace.clone(), one.name.clone()), one.section_name.clone());
+            let refused = self.refusal(&service, port.as_ref(), around.has_port);
+            JudgedTarget { service, port, refused }
+        });
+        let targets: Vec<JudgedTarget> = targets.collect();
+        for target in targets.iter().filter(|target| target.refused.is_none()) {
             let counts = tls.clone().map_err(|(_, why)| why);
-            self.counting.entry(target).or_insert(counts);
+            self.counting.entry((target.service.clone(), target.port.clone())).or_insert(counts);
         }
-        let conditions = vec![accepted, resolved];
-        let generation = policy.metadata.generation;
-        self.judged.insert((namespace, name), JudgedPolicy { generation, conditions, services });
+        let (generation, refused) = (policy.metadata.generation, tls.err());
+        self.judged.insert((namespace, name), JudgedPolicy { generation, refused, resolved, targets });
+    }
+
+    /// Why a policy that comes next does not count there.
+    fn refusal(
+        &self,
+        service: &NamespacedName,
+        port: Option<&Arc<str>>,
+        has_port: &dyn Fn(&NamespacedName, &str) -> bool,
+    ) -> Option<Refusal> {
+        let called = &service.1;
+        if let Some(port) = port.filter(|port| !has_port(service, port)) {
+            let message = format!(
+                "Service {called} has no port that is called {port}, so that nothing is asked over TLS by it: name one of its ports in sectionName"
+            );
+            return Some(("TargetNotFound", message));
+        }
+        self.counting.contains_key(&(service.clone(), port.cloned())).then(|| {
+            let message =
+                format!("an older BackendTLSPolicy is for Service {called}, too: that one counts there");
+            ("Conflicted", message)
+        })
+    }
+
+    /// Whether any is for the Service.
+    pub fn names(&self, service: &NamespacedName) -> bool {
+        self.judged.values().flat_map(|policy| &policy.targets).any(|target| target.service == *service)
     }
 
     /// How a port of a Service is asked; `None`: no policy is for it.
@@ -131,15 +185,19 @@ impl BackendPolicies {
         reached: &BTreeMap<NamespacedName, BTreeMap<NamespacedName, usize>>,
     ) -> BTreeMap<NamespacedName, PolicyVerdict> {
         let verdict = |(name, policy): (&NamespacedName, &JudgedPolicy)| {
-            let through = policy.services.iter().filter_map(|service| reached.get(service));
-            let gateways: BTreeSet<&NamespacedName> = through.flat_map(BTreeMap::keys).collect();
-            let ancestor = |gateway: &NamespacedName| ParentVerdict {
+            let mut through: BTreeMap<&NamespacedName, Vec<&JudgedTarget>> = BTreeMap::new();
+            for target in &policy.targets {
+                for gateway in reached.get(&target.service).into_iter().flat_map(BTreeMap::keys) {
+                    through.entry(gateway).or_default().push(target);
+                }
+            }
+            let ancestor = |(gateway, targets): (&NamespacedName, Vec<&JudgedTarget>)| ParentVerdict {
                 reference: json!({"group": GROUP, "kind": "Gateway", "namespace": gateway.0, "name": gateway.1}),
-                conditions: policy.conditions.clone(),
+                conditions: vec![policy.accepted(&targets), policy.resolved.clone()],
                 is_served: true,
             };
             let ancestors: Vec<ParentVerdict> =
-                gateways.into_iter().take(MOST_ANCESTORS).map(ancestor).collect();
+                through.into_iter().take(MOST_ANCESTORS).map(ancestor).collect();
             let verdict = PolicyVerdict { generation: policy.generation, ancestors };
             (!verdict.ancestors.is_empty()).then(|| (name.clone(), verdict))
         };
@@ -151,9 +209,9 @@ impl BackendPolicies {
 fn read(
     policy: &GatewayResource<PolicySpec>,
     authority: &dyn Fn(&NamespacedName) -> Result<Arc<str>, String>,
-) -> (Result<Arc<BackendTls>, (&'static str, String)>, StatusCondition) {
+) -> (Result<Arc<BackendTls>, Refusal>, StatusCondition) {
     let validation = &policy.spec.validation;
-    let mut bad: Option<(&'static str, String)> = None;
+    let mut bad: Option<Refusal> = None;
     let mut pem = String::new();
     for reference in &validation.authorities {
         match certificates(reference, &policy.metadata.namespace, authority) {
@@ -198,7 +256,7 @@ fn certificates(
     reference: &ObjectReference,
     namespace: &Arc<str>,
     authority: &dyn Fn(&NamespacedName) -> Result<Arc<str>, String>,
-) -> Result<Arc<str>, (&'static str, String)> {
+) -> Result<Arc<str>, Refusal> {
     let name = &reference.name;
     if !is_core(reference, "ConfigMap") {
         let kind = reference.kind.as_deref().unwrap_or_default();

@@ -88,6 +88,23 @@ pub(super) enum ServerLanguage {
     Any,
 }
 
+impl ServerLanguage {
+    /// Why servers of a port that speaks `protocol` are not asked so.
+    fn refusal(self, protocol: Option<&str>, is_tls: bool) -> Option<String> {
+        let protocol = protocol?;
+        let is_web_socket = matches!(protocol, "kubernetes.io/ws" | "kubernetes.io/wss");
+        match self {
+            Self::Http2 if is_web_socket => {
+                Some(format!("has appProtocol {protocol}, which gRPC does not go over"))
+            }
+            Self::Http if protocol == "kubernetes.io/wss" && !is_tls => Some(format!(
+                "has appProtocol {protocol}, and no BackendTLSPolicy says how its certificate is verified; nothing is sent in clear"
+            )),
+            _ => None,
+        }
+    }
+}
+
 /// The Service that a route's reference leads to.
 pub(super) struct WantedBackend<'w> {
     /// The route's kind and namespace.
@@ -164,6 +181,9 @@ impl WantedBackend<'_> {
             Some(Ok(tls)) => Some(tls.clone()),
             Some(Err(why)) => return bad("UnsupportedProtocol", format!("{why}; nothing is sent in clear")),
         };
+        if let Some(why) = self.language.refusal(protocol.as_deref(), tls.is_some()) {
+            return bad("UnsupportedProtocol", format!("port {port} of Service {of}/{called} {why}"));
+        }
         let is_h2 = protocol.as_deref() == Some("kubernetes.io/h2c");
         let protocol = match (self.language, &tls) {
             (ServerLanguage::Any, None) => "tcp",
@@ -180,6 +200,18 @@ impl WantedBackend<'_> {
             protocol,
             tls,
             retry: self.retry.clone(),
+        })
+    }
+    /// What is to be said of a Service that is asked in clear, though it says that it speaks TLS.
+    pub fn doubt(&self, backend: &BackendKey, services: &ParsedObjects<ServiceFacts>) -> Option<String> {
+        let (of, called, number) = (&backend.namespace, &backend.service, backend.port);
+        let service = services.get(of, called).filter(|_| backend.tls.is_none())?;
+        let port = service.spec.ports.iter().find(|port| port.port == number)?;
+        let is_https = self.language != ServerLanguage::Any && port.app_protocol.as_deref() == Some("https");
+        is_https.then(|| {
+            format!(
+                "port {number} of Service {of}/{called} has appProtocol https, and no BackendTLSPolicy is for it: its requests go out in clear"
+            )
         })
     }
 }

@@ -31,7 +31,8 @@ impl ReadAtStart for RouteResource {
         let retries = self.spec.rules.iter().filter_map(|rule| rule.get("retry"));
         let profiles = retries.filter_map(|retry| {
             let retry: Retry = serde_json::from_value(retry.clone()).ok()?;
-            Some(RetryProfile::of(&retry).ok()?.name())
+            let profile = RetryProfile::of(&retry).ok()?;
+            (!profile.is_none()).then(|| profile.name())
         });
         profiles.collect()
     }

@@ -32,6 +32,16 @@ impl RetryProfile {
         Ok(Self { attempts: retry.attempts.unwrap_or(1).min(MOST_ATTEMPTS), codes })
     }
 
+    /// No request is tried again.
+    pub fn none() -> Self {
+        Self { attempts: 0, codes: Vec::new() }
+    }
+
+    /// Whether HAProxy's defaults are always there.
+    pub fn is_none(&self) -> bool {
+        *self == Self::none()
+    }
+
     /// What HAProxy's defaults are called.
     pub fn name(&self) -> String {
         let codes: String = self.codes.iter().map(|code| format!("_{code}")).collect();
@@ -52,6 +62,7 @@ mod tests {
     fn the_same_way_has_one_name_and_what_haproxy_cannot_do_is_told() {
         assert_eq!(retry(None, &[503, 500, 503], None).unwrap(), "gateway_retry_1_500_503");
         assert_eq!(retry(Some(1000), &[], None).unwrap(), "gateway_retry_100");
+        assert_eq!(retry(Some(0), &[], None).unwrap(), RetryProfile::none().name());
         for unknown in [421, 505] {
             assert!(retry(Some(1), &[500, unknown], None).unwrap_err().contains(&unknown.to_string()));
         }

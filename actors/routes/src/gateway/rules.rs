@@ -3,8 +3,8 @@
 use super::{
     matches::{self, WantedRequests},
     objects::{
-        Cors, ExternalAuth, Filter, HeaderModifier, ObjectReference, PathModifier, Redirect, RouteRule,
-        ServiceFacts, UrlRewrite,
+        BackendRef, Cors, ExternalAuth, Filter, HeaderModifier, ObjectReference, PathModifier, Redirect,
+        RouteRule, ServiceFacts, UrlRewrite,
     },
     parsed::ParsedObjects,
     policies::{BackendClient, BackendPolicies},
@@ -23,11 +23,25 @@ use std::{
 /// 24 days. A longer time HAProxy takes for one that is over already: it counts milliseconds in 31 bits.
 const LONGEST_TIMEOUT: u64 = 2_073_600_000;
 
+/// What stands for all methods or headers.
+const ANYTHING: &str = "*";
+
 /// Settings by their names. A value has no `|`.
 pub(super) type MapSettings = BTreeMap<&'static str, String>;
 
 /// Settings by the endings of the rule's name, and the backends in them.
 pub(super) type RuleSettings = (Vec<(String, MapSettings)>, BTreeSet<BackendKey>);
+
+/// The settings of one of the backends of a rule, and all backends in them.
+type ChoiceSettings = (MapSettings, BTreeSet<BackendKey>);
+
+/// What is done with the requests of a rule.
+struct ReadSettings {
+    settings: Vec<(String, MapSettings)>,
+    backends: BTreeSet<BackendKey>,
+    /// Why some of its backends are not asked.
+    dropped: Option<String>,
+}
 
 /// A rule that was read.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,6 +52,8 @@ pub(super) struct ResolvedRule {
     pub backends: BTreeSet<BackendKey>,
     /// Why it cannot be done: it answers that something is wrong with it.
     pub unsupported: Option<String>,
+    /// Why some of its backends are not asked, while it is done: their share of requests gets an error.
+    pub dropped: Option<String>,
 }
 
 /// What rules are read with.
@@ -52,6 +68,8 @@ pub(super) struct RuleReader<'r> {
     pub uses: BTreeSet<NamespacedName>,
     /// The first reference that leads nowhere.
     pub bad: Option<BadReference>,
+    /// What is to be said of Services that are asked all the same.
+    pub doubts: BTreeSet<String>,
 }
 
 impl ResolvedRule {
@@ -104,15 +122,23 @@ impl RuleReader<'_> {
         let done = serde_json::from_value::<RouteRule>(rule.clone())
             .map_err(|why| format!("it cannot be read: {why}"))
             .and_then(|rule| self.settings(&rule));
-        let (settings, backends) = done.unwrap_or_else(|why| {
-            unsupported.get_or_insert(why);
-            (Vec::new(), BTreeSet::new())
-        });
-        if unsupported.is_some() || settings.is_empty() {
-            let settings = vec![(String::new(), MapSettings::from([("status", self.failure())]))];
-            return ResolvedRule { matches, settings, backends: BTreeSet::new(), unsupported };
+        match (unsupported, done) {
+            (None, Ok(ReadSettings { settings, backends, dropped })) => {
+                ResolvedRule { matches, settings, backends, unsupported: None, dropped }
+            }
+            (Some(why), _) | (None, Err(why)) => ResolvedRule {
+                matches,
+                settings: vec![(String::new(), self.refused())],
+                backends: BTreeSet::new(),
+                unsupported: Some(why),
+                dropped: None,
+            },
         }
-        ResolvedRule { matches, settings, backends, unsupported }
+    }
+
+    /// What is done with requests for which nothing can be done.
+    fn refused(&self) -> MapSettings {
+        MapSettings::from([("status", self.failure())])
     }
 
     /// What can be read of its matches, also where one of them cannot: what is broken answers for the others.
@@ -144,40 +170,39 @@ impl RuleReader<'_> {
         }
     }
 
-    fn settings(&mut self, rule: &RouteRule) -> Result<RuleSettings, String> {
+    fn settings(&mut self, rule: &RouteRule) -> Result<ReadSettings, String> {
         let mut common = MapSettings::new();
         filters(&rule.filters, &mut common)?;
         timeouts(rule, &mut common)?;
-        let retry = rule.retry.as_ref().map(RetryProfile::of).transpose()?.map(Arc::new);
+        let retry = rule.retry.as_ref().map(RetryProfile::of).transpose()?;
+        // Each try would have the time of the rule anew.
+        let is_timed = common.contains_key("within");
+        let retry = retry.or_else(|| is_timed.then(RetryProfile::none)).map(Arc::new);
         if retry.as_ref().is_some_and(|retry| !retry.codes.is_empty()) {
             common.insert("retry", "all".into());
         }
         let mut backends = BTreeSet::new();
         self.mirrors(&rule.filters, &mut common, &mut backends)?;
         self.external_auth(&rule.filters, &mut common, &mut backends)?;
-        let mut choices = Vec::new();
-        let mut problem = None;
+        let (mut choices, mut refused) = (Vec::new(), Vec::new());
         for reference in &rule.backend_refs {
-            let mut own = common.clone();
-            match self.backend(&reference.target, reference.port, retry.as_ref()) {
-                Some(backend) => {
-                    own.insert("backend", backend_name(&backend));
-                    backends.insert(backend);
+            let weight = reference.weight.unwrap_or(1);
+            match self.choice(reference, common.clone(), retry.as_ref()) {
+                Ok((own, used)) => {
+                    choices.push((weight, own));
+                    backends.extend(used);
                 }
-                None => drop(own.insert("status", self.failure())),
+                Err(why) => {
+                    choices.push((weight, self.refused()));
+                    refused.push((&reference.target.name, why));
+                }
             }
-            let of_reference = self
-                .mirrors(&reference.filters, &mut own, &mut backends)
-                .and_then(|()| filters(&reference.filters, &mut own))
-                .and_then(|()| self.external_auth(&reference.filters, &mut own, &mut backends));
-            if let Err(why) = of_reference {
-                problem.get_or_insert(why);
-            }
-            choices.push((reference.weight.unwrap_or(1), own));
         }
-        if let Some(why) = problem {
-            return Err(why);
-        }
+        let dropped = match refused.as_slice() {
+            [(_, why), ..] if refused.len() == rule.backend_refs.len() => return Err(why.clone()),
+            [(name, why), ..] => Some(format!("backendRef {name}: {why}")),
+            [] => None,
+        };
         let is_answered = common.contains_key("redirect");
         choices.retain(|(weight, _)| *weight > 0);
         let mut settings = match choices.len() {
@@ -204,7 +229,28 @@ impl RuleReader<'_> {
         if settings.iter().any(|(_, settings)| size(settings) > LONGEST) {
             return Err(format!("its filters are longer than {LONGEST} bytes"));
         }
-        Ok((settings, backends))
+        Ok(ReadSettings { settings, backends, dropped })
+    }
+
+    /// What is done with requests for one of the backends: `own` says it for all of them.
+    fn choice(
+        &mut self,
+        reference: &BackendRef,
+        mut own: MapSettings,
+        retry: Option<&Arc<RetryProfile>>,
+    ) -> Result<ChoiceSettings, String> {
+        let mut backends = BTreeSet::new();
+        match self.backend(&reference.target, reference.port, retry) {
+            Some(backend) => {
+                own.insert("backend", backend_name(&backend));
+                backends.insert(backend);
+            }
+            None => own.extend(self.refused()),
+        }
+        self.mirrors(&reference.filters, &mut own, &mut backends)?;
+        filters(&reference.filters, &mut own)?;
+        self.external_auth(&reference.filters, &mut own, &mut backends)?;
+        Ok((own, backends))
     }
 
     /// Who gets copies, as NAME,NUMERATOR,DENOMINATOR; for each. One that is not there gets none.
@@ -280,7 +326,10 @@ impl RuleReader<'_> {
         };
         self.uses.insert(wanted.name());
         match wanted.backend(self.grants, self.services) {
-            Ok(backend) => Some(backend),
+            Ok(backend) => {
+                self.doubts.extend(wanted.doubt(&backend, self.services));
+                Some(backend)
+            }
             Err(bad) => {
                 self.bad.get_or_insert(bad);
                 None
@@ -333,9 +382,13 @@ fn timeouts(rule: &RouteRule, settings: &mut MapSettings) -> Result<(), String> 
     if let Some(time) = least {
         settings.insert("timeout-server", time.to_string());
     }
+    if let Some(time) = least.filter(|time| *time < LONGEST_TIMEOUT) {
+        settings.insert("within", time.to_string());
+    }
     Ok(())
 }
 
+/// Changes of headers add up: those of a rule come first, then those of a backend. Of all other filters one takes the place of another of its type.
 fn filters(all: &[Filter], settings: &mut MapSettings) -> Result<(), String> {
     for filter in all {
         let missing = || format!("filter {} says nothing", filter.kind);
@@ -430,6 +483,7 @@ fn path(
 }
 
 fn redirect(redirect: &Redirect, settings: &mut MapSettings) -> Result<(), String> {
+    settings.retain(|name, _| !name.starts_with("redirect"));
     let code = redirect.status_code.unwrap_or(302);
     if ![301, 302, 303, 307, 308].contains(&code) {
         return Err(format!("status code {code} is none of a redirect"));
@@ -451,6 +505,7 @@ fn redirect(redirect: &Redirect, settings: &mut MapSettings) -> Result<(), Strin
 }
 
 fn rewrite(rewrite: &UrlRewrite, settings: &mut MapSettings) -> Result<(), String> {
+    settings.retain(|name, _| !["host", "path-whole", "path-below"].contains(name));
     if let Some(hostname) = &rewrite.hostname {
         settings.insert("host", host(hostname)?);
     }
@@ -458,29 +513,34 @@ fn rewrite(rewrite: &UrlRewrite, settings: &mut MapSettings) -> Result<(), Strin
 }
 
 fn cors(cors: &Cors, settings: &mut MapSettings) -> Result<(), String> {
-    let listed = |items: &[String]| {
-        let is_item =
-            |item: &String| item.bytes().all(|byte| byte.is_ascii_graphic() && !b",|;".contains(&byte));
-        match items.iter().find(|item| !is_item(item)) {
-            Some(item) => Err(format!("CORS: {item:?} is neither an origin, a method nor a header")),
-            None => Ok(items.join(",")),
-        }
-    };
+    settings.retain(|name, _| !name.starts_with("cors"));
     settings.insert("cors", listed(&cors.allow_origins)?);
-    for (name, items) in [
-        ("cors-methods", &cors.allow_methods),
-        ("cors-headers", &cors.allow_headers),
-        ("cors-expose", &cors.expose_headers),
-    ] {
-        if !items.is_empty() {
-            settings.insert(name, listed(items)?);
-        }
+    for (name, items) in [("cors-methods", &cors.allow_methods), ("cors-headers", &cors.allow_headers)] {
+        // What has a * among other characters is a name like any other.
+        let all = items.iter().any(|item| item == ANYTHING).then(|| ANYTHING.to_owned());
+        let text = all.map_or_else(|| listed(items), Ok)?;
+        settings.extend((!text.is_empty()).then_some((name, text)));
+    }
+    // Where there are credentials, * is a name for browsers.
+    let is_exposed = |item: &&String| !cors.allow_credentials || *item != ANYTHING;
+    let exposed: Vec<String> = cors.expose_headers.iter().filter(is_exposed).cloned().collect();
+    if !exposed.is_empty() {
+        settings.insert("cors-expose", listed(&exposed)?);
     }
     if cors.allow_credentials {
         settings.insert("cors-credentials", "true".into());
     }
     settings.insert("cors-max-age", cors.max_age.unwrap_or(5).to_string());
     Ok(())
+}
+
+/// Items of CORS with commas between them.
+fn listed(items: &[String]) -> Result<String, String> {
+    let is_item = |item: &String| item.bytes().all(|byte| byte.is_ascii_graphic() && !b",|;".contains(&byte));
+    match items.iter().find(|item| !is_item(item)) {
+        Some(item) => Err(format!("CORS: {item:?} is neither an origin, a method nor a header")),
+        None => Ok(items.join(",")),
+    }
 }
 
 #[cfg(test)]
@@ -502,6 +562,8 @@ mod tests {
             let mut settings = MapSettings::new();
             timeouts(&rule, &mut settings).unwrap();
             assert_eq!(settings.get("timeout-server").map(String::as_str), known, "{rule:?}");
+            let within = known.filter(|time| *time != "2073600000");
+            assert_eq!(settings.get("within").map(String::as_str), within, "{rule:?}");
         }
     }
 }

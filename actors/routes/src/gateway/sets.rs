@@ -278,8 +278,8 @@ impl Sets {
 
     /// Writes in which ways requests are tried again.
     fn write_retries(&mut self) {
-        let profiles: BTreeSet<&Arc<RetryProfile>> =
-            self.used.keys().filter_map(|key| key.retry.as_ref()).collect();
+        let profiles = self.used.keys().filter_map(|key| key.retry.as_ref());
+        let profiles: BTreeSet<&Arc<RetryProfile>> = profiles.filter(|profile| !profile.is_none()).collect();
         let profile = |profile: &Arc<RetryProfile>| {
             let name = profile.name();
             let json = json!({"name": name, "attempts": profile.attempts, "codes": profile.codes});

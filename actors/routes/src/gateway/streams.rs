@@ -22,12 +22,15 @@ impl RuleReader<'_> {
             .map_err(|why| format!("it cannot be read: {why}"))
             .and_then(|rule| self.stream(&rule));
         match done {
-            Ok((settings, backends)) => ResolvedRule { matches, settings, backends, unsupported: None },
+            Ok((settings, backends)) => {
+                ResolvedRule { matches, settings, backends, unsupported: None, dropped: None }
+            }
             Err(why) => ResolvedRule {
                 matches,
                 settings: closed(),
                 backends: BTreeSet::new(),
                 unsupported: Some(why),
+                dropped: None,
             },
         }
     }

@@ -1,6 +1,9 @@
 //! What other Ingresses of the namespace say of the hosts of an Ingress.
 
-use crate::families::{Neighbours, neighbours::OptionValues};
+use crate::{
+    claims::Backend,
+    families::{Neighbours, neighbours::OptionValues},
+};
 use std::{
     collections::{BTreeMap, HashSet},
     sync::Arc,
@@ -29,8 +32,8 @@ impl<'a> IngressContext<'a> {
     }
 
     /// Whether one of them has TLS for a host.
-    pub(super) fn has_tls(&self, host: &str) -> bool {
-        self.neighbours.tls(&self.namespace, host)
+    pub(super) fn has_tls(&self, host: &str, has_wildcards: bool) -> bool {
+        self.neighbours.tls(&self.namespace, host, has_wildcards)
     }
 
     /// Where requests for the path `/` of a host are redirected.
@@ -41,6 +44,11 @@ impl<'a> IngressContext<'a> {
     /// The canary of a path.
     pub(super) fn canary(&self, host: &str, path: &str, path_type: &str) -> Option<&OptionValues> {
         self.neighbours.canary(&self.namespace, self.named(host), path, path_type)
+    }
+
+    /// Who has a path of a host at which clients may be signed in.
+    pub(super) fn program(&self, host: &str, path: &str) -> Option<&Backend> {
+        self.neighbours.program(&self.namespace, self.named(host), path)
     }
 
     /// Other names of a host.

@@ -138,11 +138,14 @@ pub(super) enum TlsHosts {
 }
 
 impl TlsHosts {
-    /// Of `spec.tls`.
-    pub(super) fn of(tls: Option<&[Tls]>) -> Self {
+    /// Of `spec.tls`; `takes_all`: of all hosts, whichever stand there.
+    pub(super) fn of(tls: Option<&[Tls]>, takes_all: bool) -> Self {
         let entries = tls.unwrap_or_default();
         if entries.is_empty() {
             return Self::None;
+        }
+        if takes_all {
+            return Self::All;
         }
         let hosts = |entry: &Tls| entry.hosts.clone().filter(|h| !h.is_empty());
         match entries.iter().map(hosts).collect::<Option<Vec<_>>>() {

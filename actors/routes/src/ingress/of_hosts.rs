@@ -2,14 +2,17 @@
 
 use super::{
     CLASS_ANNOTATION, hosts_of_patterns,
-    manifest::{Ingress, TlsHosts, backend_of, paths_of},
+    manifest::{Ingress, Rule, TlsHosts, backend_of, paths_of},
+    prefix_or_exact,
 };
 use crate::{
     app_root,
     claims::Backend,
     class::Classes,
     contest::Age,
-    families::{About, Family, FamilySettings, ForeignOptions, HostOptions, neighbours::OptionValues},
+    families::{
+        About, Family, FamilySettings, ForeignOptions, HostOptions, neighbours::OptionValues, sign_in,
+    },
     matching::host_of,
     options::value::OptionValue,
 };
@@ -18,6 +21,11 @@ use std::{collections::BTreeMap, sync::Arc};
 /// Whether what a family's Ingress says of clients' certificates counts for its whole hosts, however paths are read.
 pub(super) fn spreads(family: &&FamilySettings) -> bool {
     family.family == Family::HaproxyIngress
+}
+
+/// Whether each host of an Ingress with `spec.tls` has TLS, as in ingress-nginx (`createServers`), whichever hosts stand there.
+pub(super) fn takes_all(family: &&FamilySettings) -> bool {
+    family.family == Family::IngressNginx
 }
 
 /// What the Ingress in `json` says of its hosts for other Ingresses of its namespace, with its age; nothing where its class is not ours
@@ -36,7 +44,8 @@ pub fn host_options(json: &[u8], classes: &Classes) -> (Age, Vec<(Arc<str>, Host
     let has = |key: &str| json.windows(key.len()).any(|part| part == key.as_bytes());
     let nothing = (Age::Unknown, Vec::new());
     let (says, has_tls) = (KEYS.into_iter().any(has), has("\"tls\""));
-    if !says && !has_tls {
+    let may_sign_in = sign_in::path_of_program(std::str::from_utf8(json).unwrap_or_default()).is_some();
+    if !says && !has_tls && !may_sign_in {
         return nothing;
     }
     let Ok(Ingress { metadata, spec }) = serde_json::from_slice(json) else { return nothing };
@@ -49,11 +58,14 @@ pub fn host_options(json: &[u8], classes: &Classes) -> (Age, Vec<(Arc<str>, Host
     let families: Vec<&FamilySettings> = classes.families_of(class).collect();
     let rules = spec.rules.unwrap_or_default();
     let mut all: BTreeMap<Arc<str>, HostOptions> = BTreeMap::new();
-    let tls = TlsHosts::of(spec.tls.as_deref());
+    let tls = TlsHosts::of(spec.tls.as_deref(), families.iter().any(takes_all));
     if families.iter().any(|family| family.family != Family::HaproxyOrg) {
         for host in tls.named(&rules) {
             all.entry(host).or_default().tls = true;
         }
+    }
+    if may_sign_in && families.iter().any(spreads) {
+        programs(&rules, &mut all);
     }
     let age = metadata.creation_timestamp.map_or(Age::Unknown, Age::Since);
     if !says {
@@ -97,10 +109,23 @@ pub fn host_options(json: &[u8], classes: &Classes) -> (Age, Vec<(Arc<str>, Host
             let Some(Ok(Backend { service, port })) = path.backend.as_ref().map(backend_of) else { continue };
             let mut options = canary.clone();
             options.insert("canary-service", OptionValue::Text(format!("{service}:{port}")));
-            let path_type = path.path_type.as_deref().unwrap_or("ImplementationSpecific").to_owned();
+            let path_type = prefix_or_exact(path.path_type.as_deref()).to_owned();
             of_host.canaries.entry((text.to_owned(), path_type)).or_insert(options);
         }
     }
     all.retain(|_, options| *options != HostOptions::default());
     (age, all.into_iter().collect())
+}
+
+/// Which paths lead to programs that may sign clients in.
+fn programs(rules: &[Rule], all: &mut BTreeMap<Arc<str>, HostOptions>) {
+    for rule in rules {
+        let host = host_of(rule.host.as_deref().unwrap_or_default());
+        for (text, path) in paths_of(rule) {
+            let backend = path.backend.as_ref().and_then(|backend| backend_of(backend).ok());
+            if let Some((path, backend)) = sign_in::path_of_program(text).zip(backend) {
+                all.entry(host.clone()).or_default().programs.entry(path.to_owned()).or_insert(backend);
+            }
+        }
+    }
 }

@@ -157,7 +157,11 @@ impl Annotations {
     #[must_use]
     pub fn is_guarded(&self) -> bool {
         let levels = self.paths.values().chain([&self.ingress, &self.foreign.ingress.written]);
-        levels.flat_map(|written| written.values.keys()).any(|name| row(name).is_some_and(|row| row.guards))
+        let signs_in = self.foreign.ingress.sign_in.is_some();
+        signs_in
+            || levels
+                .flat_map(|written| written.values.keys())
+                .any(|name| row(name).is_some_and(|row| row.guards))
     }
 
     /// What requests for a path that leads to a Service must have besides.

@@ -22,8 +22,17 @@ const INTERNAL: &str = "x-haptic-";
 
 /// What stands for something of a request in the value of a header that servers or clients get: `${host}`. The library ingress has the
 /// expression of each.
-const OF_ALL: [&str; 8] =
-    ["client-address", "client-port", "host", "path", "request-id", "tls-cipher", "tls-name", "tls-version"];
+const OF_ALL: [&str; 9] = [
+    "client-address",
+    "client-port",
+    "host",
+    "path",
+    "request-id",
+    "service",
+    "tls-cipher",
+    "tls-name",
+    "tls-version",
+];
 /// The same of what is known only as long as the request is there.
 const OF_REQUESTS: [&str; 3] = ["method", "query", "scheme"];
 
@@ -133,7 +142,8 @@ fn header(line: &str) -> Result<Header, String> {
 /// Whether only HAProxy itself may say something by that header, to whomever.
 #[must_use]
 pub fn is_haproxys_own(name: &str) -> bool {
-    let lower = name.to_ascii_lowercase();
+    // Many servers take _ for -.
+    let lower = name.to_ascii_lowercase().replace('_', "-");
     REFUSED.contains(&&*lower) || lower.starts_with(INTERNAL)
 }
 
@@ -151,6 +161,12 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
+/// Whether a header of one's own may be called so.
+fn is_own_name(name: &str) -> bool {
+    let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    !name.is_empty() && name.bytes().all(is_inner)
+}
+
 fn trimmed(text: &str) -> impl Iterator<Item = &str> {
     text.split('\n').map(str::trim).filter(|line| !line.is_empty())
 }
@@ -158,7 +174,8 @@ fn trimmed(text: &str) -> impl Iterator<Item = &str> {
 fn split(line: &str) -> Option<Header> {
     let (name, value) = line.split_once(':')?;
     let value = value.trim();
-    (is_name(name) && !value.is_empty()).then(|| Header { name: name.to_owned(), value: value.to_owned() })
+    (is_own_name(name) && !value.is_empty())
+        .then(|| Header { name: name.to_owned(), value: value.to_owned() })
 }
 
 #[cfg(test)]
@@ -190,6 +207,14 @@ mod tests {
     }
 
     #[test]
+    fn what_haproxy_sets_itself_is_so_in_any_spelling() {
+        for name in ["Connection", "transfer_encoding", "X_Haptic_Route"] {
+            assert!(is_haproxys_own(name), "{name}");
+        }
+        assert!(!is_haproxys_own("X_Forwarded.Prefix"));
+    }
+
+    #[test]
     fn a_line_has_a_name_and_a_value() {
         for (line, is) in [
             ("X-A:1", Some(("X-A", "1"))),
@@ -198,7 +223,9 @@ mod tests {
             ("X-A", None),
             ("X-A: ", None),
             (": 1", None),
-            ("X_A: 1", None),
+            ("X_A.b: 1", Some(("X_A.b", "1"))),
+            ("X\"A: 1", None),
+            ("X%A: 1", None),
         ] {
             let header = split(line);
             assert_eq!(header.as_ref().map(|h| (&*h.name, &*h.value)), is, "{line}");

@@ -60,6 +60,15 @@ pub(super) const KEEP_PATH: Row = Row {
     ..ROW
 };
 
+pub(super) const KEEP_QUERY: Row = Row {
+    name: "redirect-keep-query",
+    example: "true",
+    with: With::Beside("redirect-to"),
+    levels: &[Path, Ingress],
+    about: "`true`: the query of the request stands behind `redirect-to`, which must have none itself.",
+    ..ROW
+};
+
 pub(super) const PORT: Row = Row {
     name: "redirect-port",
     example: "true",

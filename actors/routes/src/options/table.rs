@@ -416,12 +416,12 @@ pub const TABLE: &[Row] = &[
     },
     Row {
         name: "cors-preflight",
-        kind: Kind::Choice(&["answer", "all", "every", "pass"]),
+        kind: Kind::Choice(&["answer", "all", "every", "last", "pass"]),
         example: "pass",
         with: With::Beside("cors-allow-origin"),
         reload: Reload::FirstUse,
         about: "`answer` (default): browsers' preflight requests from origins that are let in are answered. `all`: every OPTIONS request is. `every`: every one of an origin that is let in, before anything else is asked, and all answers say which \
-            methods and headers are allowed. `pass`: none is, \
+            methods and headers are allowed. `last`: the same behind what refuses clients by their addresses and rates, and behind redirects. `pass`: none is, \
             and servers' answers say which methods and headers are allowed.",
         ..ROW
     },
@@ -636,6 +636,7 @@ pub const TABLE: &[Row] = &[
     redirects::FIRST,
     redirects::HOST,
     redirects::KEEP_PATH,
+    redirects::KEEP_QUERY,
     redirects::PORT,
     redirects::TO,
     redirects::WWW,
@@ -669,7 +670,7 @@ pub const TABLE: &[Row] = &[
         kind: Kind::Headers(header::HeadersOf::Requests),
         example: "X-A: 1",
         reload: Reload::Change,
-        about: "Set on requests. Not what frames a message or is for one connection, such as Content-Length and Upgrade. In values stand `${client-address}`, `${client-port}`, `${host}`, `${path}`, `${request-id}`, `${tls-version}`, `${tls-cipher}`, `${tls-name}`, and of requests `${method}`, `${query}`, `${scheme}`.",
+        about: "Set on requests. Not what frames a message or is for one connection, such as Content-Length and Upgrade. In values stand `${client-address}`, `${client-port}`, `${host}`, `${path}`, `${request-id}`, `${service}` (its name), `${tls-version}`, `${tls-cipher}`, `${tls-name}`, and of requests `${method}`, `${query}`, `${scheme}`.",
         ..ROW
     },
     Row {
@@ -677,7 +678,7 @@ pub const TABLE: &[Row] = &[
         kind: Kind::Headers(header::HeadersOf::Answers),
         example: "X-A: 1",
         reload: Reload::Change,
-        about: "The same, set on answers.",
+        about: "The same, set on answers of servers; those that HAProxy gives itself, such as 403 and redirects, have none of them.",
         ..ROW
     },
     Row {

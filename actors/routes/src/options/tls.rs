@@ -3,7 +3,7 @@
 use super::{
     kind::Kind,
     level::Level::{Class, Ingress},
-    table::{ROW, Row, With},
+    table::{ROW, Reload, Row, With},
 };
 
 /// Those of TLS 1.2 that are good today (Mozilla's intermediate ones, and AES-256 alone is a choice of its own).
@@ -71,6 +71,7 @@ pub(super) const MIN_VERSION: Row = Row {
     example: "TLSv1.3",
     levels: &[Ingress],
     guards: true,
-    about: "The oldest version of TLS for the hosts that the Ingress brings certificates for, no older than `sslMinVersion`; others get no connection. `min-tls-version` answers instead.",
+    about: "The oldest version of TLS for the hosts that the Ingress brings certificates for, no older than `sslMinVersion`; others get no connection, and 403 where they have one by the name of another host. `min-tls-version` answers instead.",
+    reload: Reload::FirstUse,
     ..ROW
 };

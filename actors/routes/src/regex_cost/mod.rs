@@ -40,31 +40,44 @@ impl PatternCost {
     }
 }
 
-/// The longest path that HAProxy may be asked with: see [`PatternCost`].
+/// What an expression is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compared {
+    /// The path of a request.
+    Path,
+    /// The value of a header, or of a parameter of the query.
+    Value,
+}
+
+/// The longest path that HAProxy may be asked with: see [`PatternCost`]. What the expression finds is replaced.
 ///
 /// # Errors
 /// Why the expression cannot be used: "it must …".
 pub fn longest_path(pattern: &str) -> Result<usize, String> {
-    cost(pattern).map(|cost| cost.longest_path)
+    cost_of_rewrites([pattern]).map(|cost| cost.longest_path)
 }
 
 /// What an expression may cost.
 ///
 /// # Errors
 /// Why the expression cannot be used: "it must …".
-pub fn cost(pattern: &str) -> Result<PatternCost, String> {
-    cost_of_all([pattern])
+pub fn cost(pattern: &str, with: Compared) -> Result<PatternCost, String> {
+    cost_of_all(&[read::pattern(pattern)?], with)
 }
 
-/// What several may cost that are asked one after the other.
+/// What several may cost that are asked one after the other, and of which what they find is replaced.
 ///
 /// # Errors
 /// Why one of them cannot be used: "it must …".
-pub fn cost_of_all<'p>(patterns: impl IntoIterator<Item = &'p str>) -> Result<PatternCost, String> {
+pub fn cost_of_rewrites<'p>(patterns: impl IntoIterator<Item = &'p str>) -> Result<PatternCost, String> {
     let nodes = patterns.into_iter().map(read::pattern).collect::<Result<Vec<_>, _>>()?;
     if nodes.iter().any(Node::may_be_empty) {
         return Err("must not match the empty path".into());
     }
+    cost_of_all(&nodes, Compared::Path)
+}
+
+fn cost_of_all(nodes: &[Node], with: Compared) -> Result<PatternCost, String> {
     let worst = |length| nodes.iter().map(|node| steps::worst(node, length)).sum();
     let lengths = std::iter::successors(Some(LONGEST_PATH), |length| Some(length / 2));
     lengths
@@ -72,6 +85,10 @@ pub fn cost_of_all<'p>(patterns: impl IntoIterator<Item = &'p str>) -> Result<Pa
         .map(|length| PatternCost { longest_path: length, steps: worst(length) })
         .find(|cost| cost.steps <= MOST_STEPS)
         .ok_or_else(|| {
-            "must not go back and forth over a path: of what is repeated, each must end where the next one begins, as in ([^/]+)/(.*)".into()
+            let compared = match with {
+                Compared::Path => "path",
+                Compared::Value => "value",
+            };
+            format!("must not go back and forth over a {compared}: of what is repeated, each must end where the next one begins, as in ([^/]+)/(.*)")
         })
 }

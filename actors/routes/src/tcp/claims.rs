@@ -4,7 +4,7 @@ use crate::{
     claims::{Backend, Port},
     contest::Age,
     findings::certificates::NamedCertificates,
-    options::{self, PREFIX, Settings, Written, level::Level, value::OptionValue},
+    options::{self, PREFIX, Settings, Written, level::Level, table::row, value::OptionValue},
     sentences::shortened,
 };
 use haptic_model::{Finding, FindingKind, Object, ObjectRef, Snapshot};
@@ -16,6 +16,10 @@ use std::{collections::BTreeMap, sync::Arc};
 const PORTS: &str = "tcp-ports";
 const TLS_SECRET: &str = "tcp-tls-secret";
 const ALLOW_FROM: &str = "tcp-allow-from";
+/// What all annotations begin with that are for TCP services alone.
+const TCP: &str = "tcp-";
+/// Those of the PROXY protocol, as `send-proxy` has them.
+const VERSIONS: [&str; 4] = ["v1", "v2", "v2-ssl", "v2-ssl-cn"];
 
 /// What one object asks for.
 #[derive(Clone, Debug, PartialEq)]
@@ -114,8 +118,8 @@ pub fn is_ports(text: &str) -> bool {
 impl AskedPorts {
     /// Of a Service, if it asks for ports.
     pub fn of_service(object: &Object, settings: &Settings) -> Option<Self> {
-        let whole = format!("{PREFIX}{PORTS}");
-        if !object.json.windows(whole.len()).any(|part| part == whole.as_bytes()) {
+        let (whole, any) = (format!("{PREFIX}{PORTS}"), format!("{PREFIX}{TCP}"));
+        if !object.json.windows(any.len()).any(|part| part == any.as_bytes()) {
             return None;
         }
         let TcpService { metadata } = serde_json::from_slice(&object.json).ok()?;
@@ -124,7 +128,7 @@ impl AskedPorts {
         let own = annotations
             .iter()
             .filter_map(|(key, text)| Some((key.strip_prefix(PREFIX)?, text.as_str())))
-            .filter(|(name, _)| names.contains(name));
+            .filter(|(name, _)| names.contains(name) || name.starts_with(TCP));
         let written = Written::read(Level::Service, own, settings);
         let mut findings: Vec<Finding> = written
             .refused
@@ -134,6 +138,27 @@ impl AskedPorts {
                 options::finding(FindingKind::OptionUnreadable, &shortened(&refusal.option), sentence)
             })
             .collect();
+        // What is not known may be what was to guard it.
+        findings.extend(written.unknown().map(|found| {
+            let sentence = format!("{}, and it is served at no port", found.sentence);
+            Finding { sentence, ..found }
+        }));
+        let is_known = findings.is_empty();
+        if !annotations.contains_key(&whole) {
+            let others = written.values.keys().filter(|name| name.starts_with(TCP));
+            findings.extend(others.map(|name| {
+                let sentence = format!("annotation {PREFIX}{name} has no effect without {whole}");
+                options::finding(FindingKind::OptionWithoutEffect, name, sentence)
+            }));
+        }
+        let guards = annotations.keys().filter_map(|key| row(key.strip_prefix(PREFIX)?));
+        findings.extend(guards.filter(|row| row.guards && !names.contains(&row.name)).map(|row| {
+            let sentence = format!(
+                "annotation {PREFIX}{} guards requests, not connections to TCP ports: {PREFIX}{ALLOW_FROM} does",
+                row.name
+            );
+            options::finding(FindingKind::OptionWithoutEffect, row.name, sentence)
+        }));
         let OptionValue::Text(text) =
             written.values.get(PORTS).cloned().unwrap_or(OptionValue::Text(String::new()))
         else {
@@ -147,13 +172,12 @@ impl AskedPorts {
             _ => None,
         };
         let send_proxy = match written.values.get("proxy-protocol") {
-            Some(OptionValue::Text(version)) if version == "v1" => Some("v1"),
-            Some(_) => Some("v2"),
-            None => None,
+            Some(OptionValue::Text(version)) => VERSIONS.into_iter().find(|known| known == version),
+            _ => None,
         };
         let networks = written.values.get(ALLOW_FROM).map(OptionValue::to_json);
         // What cannot be read may be what guards it.
-        let asked = if findings.is_empty() { text.as_str() } else { "" };
+        let asked = if is_known { text.as_str() } else { "" };
         let claims =
             asked.split(',').filter_map(|one| read_port(one.trim())).map(|(port, of_service)| TcpClaim {
                 port,

@@ -221,9 +221,11 @@ fn read(secret: &Object, limits: &Limits) -> Result<Users, String> {
     }
 
     let Secret { data } = serde_json::from_slice(&secret.json).map_err(|_| "it cannot be read")?;
-    // A user who is called like the entry for all users has no lines of users.
+    // A user who is called like the entry for all users has no lines of users, and be it the only one.
     match data.get(ENTRY).map(|encoded| decoded(ENTRY, encoded)).transpose()? {
-        Some(text) if text.contains(':') || data.len() == 1 => users::of_lines(&text, limits),
+        Some(text) if text.contains(':') || (data.len() == 1 && !text.starts_with('$')) => {
+            users::of_lines(&text, limits)
+        }
         None if data.is_empty() => Err(format!("it has no {ENTRY}")),
         _ if data.len() > limits.users => Err(format!("it has more than {} users", limits.users)),
         _ => {

@@ -132,3 +132,36 @@ fn of_the_same_the_older_route_and_the_first_rule_count() {
         assert_eq!(site.get("a.example", "/broken").status, 500);
     });
 }
+
+#[test]
+fn an_expression_takes_what_is_empty_and_nothing_that_it_does_not_say() {
+    let named =
+        |name: &str, value: &str| json!([{"name": name, "value": value, "type": "RegularExpression"}]);
+    let rules = json!([
+        {"matches": [path("RegularExpression", "/a)(b|c"), path("RegularExpression", "/a\\")], "backendRefs": to(1)},
+        {"matches": [path("Exact", "/ok")], "backendRefs": to(2)},
+        {"matches": [{"path": {"value": "/header"}, "headers": named("x-any", ".*")}], "backendRefs": to(3)},
+        {"matches": [{"path": {"value": "/query"}, "queryParams": named("any", "^(a|b)?$")}], "backendRefs": to(4)},
+    ]);
+    let any = json!([{"matches": [path("RegularExpression", ".*")], "backendRefs": to(5)}]);
+    on_each(&site(vec![route("r", &["a.example"], rules), route("any", &["b.example"], any)]), |site| {
+        for (host, path, headers, service) in [
+            ("a.example", "/ab", "", None),
+            ("a.example", "/ac", "", None),
+            ("a.example", "/a", "", None),
+            ("a.example", "/a$", "", None),
+            ("a.example", "/ok", "", Some(2)),
+            ("a.example", "/header", "X-Any: x\r\n", Some(3)),
+            ("a.example", "/header", "X-Any:\r\n", Some(3)),
+            ("a.example", "/header", "", None),
+            ("a.example", "/query?any=b", "", Some(4)),
+            ("a.example", "/query?any=", "", Some(4)),
+            ("a.example", "/query?any=c", "", None),
+            ("b.example", "/any/path", "", Some(5)),
+            ("b.example", "/", "", Some(5)),
+        ] {
+            let answer = site.ask(80, None, "GET", host, path, headers);
+            assert_eq!(answer.service(), service, "{host}{path} {headers:?}: {answer:?}");
+        }
+    });
+}

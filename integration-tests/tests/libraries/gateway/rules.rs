@@ -1,7 +1,10 @@
 //! What rules do with requests: backends and their weights, redirects, rewrites, headers, CORS, timeouts.
 
 use super::{GatewaySite, around, gateway, listener, on_each, route, to};
+use crate::around::{Full, service};
+use integration_tests::program::HaproxySeries;
 use serde_json::{Value, json};
+use std::time::{Duration, Instant};
 
 fn site(rules: Value) -> Vec<Value> {
     let mut all = around();
@@ -156,7 +159,6 @@ fn weights_share_requests_and_what_is_broken_has_its_share_of_errors() {
 
 #[test]
 fn origins_are_told_what_they_may() {
-    let cors = |path: &str, value: Value| json!({"matches": at(path), "filters": [{"type": "CORS", "cors": value}], "backendRefs": to(1)});
     let rules = json!([
         cors(
             "/listed",
@@ -219,6 +221,184 @@ fn origins_are_told_what_they_may() {
         assert_eq!(any.header("vary"), None);
         assert_eq!(site.get("a.example", "/any").header("vary"), Some("Origin"));
     });
+}
+
+fn cors(path: &str, value: Value) -> Value {
+    json!({"matches": at(path), "filters": [{"type": "CORS", "cors": value}], "backendRefs": to(1)})
+}
+
+/// The origin that may read an answer.
+fn allowed_origin(site: &GatewaySite, path: &str, origin: &str) -> Option<String> {
+    let answer = site.ask(80, None, "GET", "a.example", path, &format!("Origin: {origin}\r\n"));
+    answer.header("access-control-allow-origin").map(str::to_owned)
+}
+
+#[test]
+fn a_star_among_other_characters_allows_nothing_more() {
+    let rules = json!([cors(
+        "/",
+        json!({"allowOrigins": ["https://a.com"], "allowCredentials": true, "allowHeaders": ["X-Team-*"],
+            "allowMethods": ["GET", "*X"]})
+    )]);
+    on_each(&site(rules), |site| {
+        let asks = "Origin: https://a.com\r\nAccess-Control-Request-Method: DELETE\r\nAccess-Control-Request-Headers: authorization,x-admin\r\n";
+        let preflight = site.ask(80, None, "OPTIONS", "a.example", "/", asks);
+        let told = ["access-control-allow-headers", "access-control-allow-methods"];
+        assert_eq!(told.map(|name| preflight.header(name)), [Some("X-Team-*"), Some("GET,*X")]);
+    });
+}
+
+#[test]
+fn where_there_are_credentials_nothing_is_answered_by_a_star() {
+    let all = |credentials: bool| json!({"allowOrigins": ["*"], "allowCredentials": credentials, "allowMethods": ["*"], "allowHeaders": ["*"], "exposeHeaders": ["*"]});
+    let mut some = all(true);
+    some["exposeHeaders"] = json!(["*", "X-A"]);
+    let rules = json!([cors("/known", all(true)), cors("/some", some), cors("/any", all(false))]);
+    on_each(&site(rules), |site| {
+        let asked = |method: &str, path: &str, more: &str| {
+            let asks = format!("Origin: https://q.com\r\nAccess-Control-Request-Method: PUT\r\n{more}");
+            site.ask(80, None, method, "a.example", path, &asks)
+        };
+        for (path, more, headers, exposed) in [
+            ("/known", "", None, None),
+            ("/known", "Access-Control-Request-Headers: x-q\r\n", Some("x-q"), None),
+            ("/some", "", None, Some("X-A")),
+            ("/any", "", Some("*"), Some("*")),
+        ] {
+            let preflight = asked("OPTIONS", path, more);
+            let told = ["access-control-allow-headers", "access-control-allow-methods"];
+            assert_eq!(told.map(|name| preflight.header(name)), [headers, Some("PUT")], "{path} {more}");
+            let answer = asked("GET", path, "");
+            assert_eq!(answer.header("access-control-expose-headers"), exposed, "{path}");
+        }
+    });
+}
+
+#[test]
+fn an_origin_has_the_port_of_its_scheme_and_a_wildcard_any_host() {
+    let rules = json!([
+        cors("/hosts", json!({"allowOrigins": ["https://*"]})),
+        cors(
+            "/ports",
+            json!({"allowOrigins": ["https://p.com:443", "http://*.p.com:80", "http://p.com:8080", "https://q.com"]})
+        ),
+        cors("/names", json!({"allowOrigins": ["https://foo*"]})),
+    ]);
+    on_each(&site(rules), |site| {
+        for (path, origin, is_allowed) in [
+            ("/hosts", "https://q.com", true),
+            ("/hosts", "https://a.b.q.com:443", true),
+            ("/hosts", "https://q.com:8443", false),
+            ("/hosts", "http://q.com", false),
+            ("/hosts", "https://", false),
+            ("/hosts", "https://a@b", false),
+            ("/ports", "https://p.com", true),
+            ("/ports", "https://p.com:8443", false),
+            ("/ports", "http://a.p.com", true),
+            ("/ports", "http://p.com:8080", true),
+            ("/ports", "http://p.com", false),
+            ("/ports", "https://q.com:443", true),
+            ("/ports", "https://q.com:80", false),
+            ("/names", "https://foo.evil.com", false),
+        ] {
+            let expected = is_allowed.then(|| origin.to_owned());
+            assert_eq!(allowed_origin(site, path, origin), expected, "{path} {origin}");
+        }
+    });
+}
+
+#[test]
+fn a_filter_of_a_backend_takes_the_place_of_the_rules_of_its_type() {
+    let rewrite = |value: Value| json!({"type": "URLRewrite", "urlRewrite": value});
+    let full = json!({"type": "ReplaceFullPath", "replaceFullPath": "/whole"});
+    let prefix = json!({"type": "ReplacePrefixMatch", "replacePrefixMatch": "/below"});
+    let set = |value: &str| json!({"type": "RequestHeaderModifier", "requestHeaderModifier": {"set": [{"name": "X-L", "value": value}], "add": [{"name": "X-All", "value": value}]}});
+    let origin = |value: Value| json!({"type": "CORS", "cors": value});
+    let rule = |path: &str, of_rule: Value, of_backend: Value| json!({"matches": at(path), "filters": [of_rule], "backendRefs": [{"name": "s1", "port": 80, "filters": [of_backend]}]});
+    let rules = json!([
+        rule("/a", rewrite(json!({"path": prefix})), rewrite(json!({"path": full}))),
+        rule(
+            "/b",
+            rewrite(json!({"path": full, "hostname": "rule.example"})),
+            rewrite(json!({"path": prefix}))
+        ),
+        rule("/headers", set("rule"), set("backend")),
+        rule(
+            "/cors",
+            origin(json!({"allowOrigins": ["https://rule.com"], "allowCredentials": true})),
+            origin(json!({"allowOrigins": ["https://backend.com"]}))
+        ),
+    ]);
+    on_each(&site(rules), |site| {
+        let (a, b) = (site.get("a.example", "/a/x"), site.get("a.example", "/b/x"));
+        assert_eq!(a.request_line(), "GET /whole HTTP/1.1");
+        assert_eq!((b.request_line(), b.sent("host")), ("GET /below/x HTTP/1.1", Some("a.example")));
+        let headers = site.get("a.example", "/headers");
+        assert_eq!(headers.sent("x-l"), Some("backend"));
+        for value in ["rule", "backend"] {
+            assert!(headers.body.to_lowercase().contains(&format!("x-all: {value}")), "{headers:?}");
+        }
+        assert_eq!(allowed_origin(site, "/cors", "https://rule.com"), None);
+        let answer = site.ask(80, None, "GET", "a.example", "/cors", "Origin: https://backend.com\r\n");
+        let told = ["access-control-allow-origin", "access-control-allow-credentials"];
+        assert_eq!(told.map(|name| answer.header(name)), [Some("https://backend.com"), None]);
+    });
+}
+
+#[test]
+fn a_filter_that_cannot_be_done_keeps_only_its_backend_from_requests() {
+    let broken = json!([{"type": "ExtensionRef", "extensionRef": {"group": "x", "kind": "Y", "name": "z"}}]);
+    let refs = |weight: u32| json!([{"name": "s1", "port": 80}, {"name": "s2", "port": 80, "weight": weight, "filters": broken}]);
+    let rules = json!([
+        {"matches": at("/none"), "backendRefs": refs(0)},
+        {"matches": at("/half"), "backendRefs": refs(1)},
+        {"matches": at("/all"), "backendRefs": [{"name": "s1", "port": 80, "filters": broken}]},
+    ]);
+    on_each(&site(rules), |site| {
+        assert_eq!(site.get("a.example", "/none").service(), Some(1));
+        assert_eq!(site.get("a.example", "/all").status, 500);
+        let answers = (0..40).map(|_| site.get("a.example", "/half"));
+        let kinds: std::collections::BTreeSet<_> = answers.map(|one| (one.status, one.service())).collect();
+        assert_eq!(kinds.into_iter().collect::<Vec<_>>(), [(200, Some(1)), (500, None)]);
+    });
+}
+
+#[test]
+fn servers_are_asked_in_no_other_way_than_their_service_says() {
+    let mut all = site(json!([
+        {"matches": at("/ws"), "backendRefs": [{"name": "ws", "port": 80}]},
+        {"matches": at("/wss"), "backendRefs": [{"name": "wss", "port": 80}]},
+    ]));
+    for name in ["ws", "wss"] {
+        let [mut service, slice] = service(name, "IPv4", 9, &["127.0.0.1"]);
+        service["spec"]["ports"][0]["appProtocol"] = format!("kubernetes.io/{name}").into();
+        all.extend([service, slice]);
+    }
+    // No server is there: who asks one gets 503.
+    on_each(&all, |site| {
+        assert_eq!(site.get("a.example", "/ws").status, 503);
+        assert_eq!(site.get("a.example", "/wss").status, 500, "nothing is sent in clear");
+    });
+}
+
+#[test]
+fn a_server_that_no_connection_is_made_to_is_not_waited_for() {
+    let full = Full::listener();
+    let mut all = site(json!([
+        {"matches": at("/request"), "timeouts": {"request": "500ms"}, "backendRefs": [{"name": "full", "port": 80}]},
+        {"matches": at("/backend"), "timeouts": {"request": "20s", "backendRequest": "500ms"}, "backendRefs": [{"name": "full", "port": 80}]},
+    ]));
+    all.extend(service("full", "IPv4", full.port, &["127.0.0.1"]));
+    // Of HAProxy 3.2 one connection has the time that all have.
+    for (series, most) in [(HaproxySeries::V3_4, 2), (HaproxySeries::V3_2, 8)] {
+        let site = GatewaySite::start(series, &all);
+        for path in ["/request", "/backend"] {
+            let begun = Instant::now();
+            assert_eq!(site.get("a.example", path).status, 503);
+            let waited = begun.elapsed();
+            assert!(waited < Duration::from_secs(most), "{series:?} {path}: {waited:?}");
+        }
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::values::{SourceRanges, sources};
 use crate::{
     families::{
         secrets::own_secret,
-        translation::{Said, Translation},
+        translation::{EVERYBODY, Said, Translation},
     },
     options::network::Network,
 };
@@ -37,13 +37,13 @@ pub(super) fn clients(said: &Said<'_>, out: &mut Translation<'_>) {
         if let Some(one) = wrong.first() {
             return out.close("denylist-source-range", &format!("has {one:?}, which is no network"));
         }
+        let mut networks = networks;
         if networks.is_empty() && !exceptions.is_empty() {
             // Everybody but these is kept out.
-            if said.has("allowlist-source-range") {
-                return out
-                    .close("denylist-source-range", "has exceptions alone, beside allowlist-source-range");
+            match said.has("allowlist-source-range") {
+                true => networks.extend(EVERYBODY.split(", ")),
+                false => out.set("allow-from", &exceptions.join(", "), "denylist-source-range"),
             }
-            out.set("allow-from", &exceptions.join(", "), "denylist-source-range");
         }
         let Some(left) = without(&networks, &exceptions) else {
             return out.close("denylist-source-range", "has too many networks and exceptions");

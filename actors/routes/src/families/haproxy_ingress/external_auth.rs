@@ -1,6 +1,16 @@
 //! Somebody is asked whether a request may pass. Whatever is wrong there lets nobody in, as theirs does.
 
-use crate::families::translation::{Said, Translation};
+use crate::families::{
+    neighbours::OptionValues,
+    sign_in::{self, SignIn},
+    translation::{Said, Translation},
+};
+
+/// What `oauth` may be.
+const PROGRAMS: [&str; 2] = ["oauth2_proxy", "oauth2-proxy"];
+/// `oauth-uri-prefix` and `oauth-headers` where they are not given (`pkg/converters/ingress/defaults.go`).
+const DEFAULT_PREFIX: &str = "/oauth2";
+const DEFAULT_HEADERS: &str = "X-Auth-Request-Email";
 
 /// By these names programs that are asked tell servers who it is (oauth2-proxy, Authelia, Authentik).
 const IDENTITIES: [&str; 14] = [
@@ -23,7 +33,8 @@ const IDENTITIES: [&str; 14] = [
 /// `auth-url` and what goes with it.
 pub(super) fn external(said: &Said<'_>, out: &mut Translation<'_>) {
     let Some(url) = said.text("auth-url") else { return };
-    let url = match url.strip_prefix("svc://") {
+    let service = ["svc://", "service://"].into_iter().find_map(|scheme| url.strip_prefix(scheme));
+    let url = match service {
         Some(rest) => match of_service(rest) {
             Some(url) => url,
             None => return out.forbid("auth-url", "is not svc://[NAMESPACE/]NAME:PORT/PATH"),
@@ -40,7 +51,16 @@ pub(super) fn external(said: &Said<'_>, out: &mut Translation<'_>) {
             "auth-method",
             "is *: it is asked with GET, and X-Original-Method says the client's method",
         ),
-        Some(method) => out.set("auth-method", &method.to_ascii_uppercase(), "auth-method"),
+        Some(method) => {
+            let upper = method.to_ascii_uppercase();
+            match out.is_value("auth-method", &upper) {
+                true => out.set("auth-method", &upper, "auth-method"),
+                false => out.differs(
+                    "auth-method",
+                    "is none of GET, HEAD, POST, PUT and DELETE: it is asked with GET",
+                ),
+            }
+        }
     }
     if let Some(page) = said.text("auth-signin") {
         match variables(page) {
@@ -68,11 +88,47 @@ pub(super) fn external(said: &Said<'_>, out: &mut Translation<'_>) {
     }
 }
 
-/// `oauth` finds whoever serves a prefix of the host. Here nobody is found, so nobody gets in.
+/// `oauth`: the Ingress of the namespace that has a path of the host is asked (`pkg/converters/ingress/annotations/backend.go`,
+/// `buildBackendOAuth`).
 pub(super) fn oauth(said: &Said<'_>, out: &mut Translation<'_>) {
-    if said.has("oauth") {
-        out.close("oauth", "is not served: auth-url and auth-signin say the same");
+    let Some(program) = said.text("oauth") else { return };
+    if said.has("auth-url") {
+        return out.differs("oauth", "does nothing beside auth-url");
     }
+    if !PROGRAMS.contains(&program) {
+        return out.close("oauth", "is no program that is known: oauth2_proxy is");
+    }
+    let prefix = said.text("oauth-uri-prefix").unwrap_or(DEFAULT_PREFIX).trim_end_matches('/');
+    let is_found = sign_in::path_of_program(prefix).is_some() && prefix.starts_with('/');
+    let page = format!("{prefix}/start?rd=$path");
+    if !is_found
+        || !out.is_value("auth-url", &format!("http://a{prefix}/auth"))
+        || !out.is_value("auth-signin", &page)
+    {
+        return out.close("oauth-uri-prefix", "is no path with \"auth\" in it, such as /oauth2");
+    }
+    let told = said.text("oauth-headers").unwrap_or(DEFAULT_HEADERS);
+    let named = told.split(',').map(|one| one.split(':').next().unwrap_or_default().trim());
+    let names = named.filter(|name| !name.is_empty()).collect::<Vec<_>>().join(",");
+    if told.contains(':') {
+        out.differs(
+            "oauth-headers",
+            "fills headers from other ones: each has what the answer has by its name",
+        );
+    }
+    let said_so = [
+        ("auth-method", "HEAD"),
+        ("auth-signin", &page),
+        ("auth-signin-always", "true"),
+        ("auth-response-headers", &names),
+    ];
+    let options =
+        said_so.into_iter().filter_map(|(option, text)| Some((option, out.value_of(option, text)?)));
+    let options: OptionValues = options.collect();
+    if !names.is_empty() && !options.contains_key("auth-response-headers") {
+        return out.close("oauth-headers", "is no list of names of headers");
+    }
+    out.sign_in = Some(SignIn { prefix: prefix.to_owned(), options });
 }
 
 /// `[NAMESPACE/]NAME:PORT/PATH` as a URL.

@@ -37,6 +37,7 @@ pub(super) const GROUPS: &[fn(&Said<'_>, &mut Translation<'_>)] = &[
     servers::agents,
     servers::upstream,
     servers::protocol,
+    servers::proxy_protocol,
     servers::affinity,
     servers::passthrough,
     servers::queue,

@@ -50,6 +50,10 @@ pub(super) fn from_host(said: &Said<'_>, out: &mut Translation<'_>) {
     if !is_host(&host) {
         return out.ignore("redirect-from", "is no host, and none like *.shop.example");
     }
+    if out.about.has_wildcards_alone {
+        let how = "has no effect: there is no host to redirect to, the Ingress has wildcards alone";
+        return out.differs("redirect-from", how);
+    }
     out.redirected.push(host);
     if !out.values.contains_key("redirect-code") {
         let code = code(said, "redirect-from-code", out);

@@ -15,7 +15,7 @@ pub(super) fn cors(said: &Said<'_>, out: &mut Translation<'_>) {
     }
     let listed = said.text("cors-allow-origin");
     let expressions = said.text("cors-allow-origin-regex");
-    if expressions.is_some() || said.names("cors-allow-origin") && listed.is_none() {
+    if expressions.is_some() || said.is_given("cors-allow-origin") && listed.is_none() {
         let key = if expressions.is_some() { "cors-allow-origin-regex" } else { "cors-allow-origin" };
         let Some(expressions) = expressions else {
             return out.ignore(key, "is no list of whole origins, and no origin is let in");
@@ -43,7 +43,14 @@ pub(super) fn cors(said: &Said<'_>, out: &mut Translation<'_>) {
             out.set("cors-allow-credentials", "true", "cors-allow-credentials");
         }
     }
-    out.set("cors-allow-methods", said.text("cors-allow-methods").unwrap_or(METHODS), "cors-allow-methods");
+    let methods = said.text("cors-allow-methods").filter(|methods| {
+        let is_good = out.is_value("cors-allow-methods", methods);
+        if !is_good {
+            out.ignore("cors-allow-methods", "is no list of methods with commas between");
+        }
+        is_good
+    });
+    out.set("cors-allow-methods", methods.unwrap_or(METHODS), "cors-allow-methods");
     out.set("cors-allow-headers", said.text("cors-allow-headers").unwrap_or(HEADERS), "cors-allow-headers");
     if let Some(headers) = said.text("cors-expose-headers") {
         out.set("cors-expose-headers", headers, "cors-expose-headers");

@@ -104,6 +104,17 @@ pub(super) fn protocol(said: &Said<'_>, out: &mut Translation<'_>) {
     out.set("server-tls-name", &name.to_ascii_lowercase(), "secure-sni");
 }
 
+/// What they are told of clients (`buildBackendProxyProtocol` in `pkg/converters/ingress/annotations/backend.go`).
+pub(super) fn proxy_protocol(said: &Said<'_>, out: &mut Translation<'_>) {
+    match said.text("proxy-protocol") {
+        None | Some("no") => {}
+        Some(version @ ("v1" | "v2" | "v2-ssl" | "v2-ssl-cn")) => {
+            out.set("proxy-protocol", version, "proxy-protocol");
+        }
+        Some(_) => out.ignore("proxy-protocol", "is none of no, v1, v2, v2-ssl and v2-ssl-cn"),
+    }
+}
+
 /// By which cookie a client finds its server again.
 pub(super) fn affinity(said: &Said<'_>, out: &mut Translation<'_>) {
     match said.text("affinity") {

@@ -74,9 +74,8 @@ pub const TABLE: &[FamilyKey] = &[
     },
     finding("auth-log-format", CONFIG, "`accessLog`"),
     FamilyKey {
-        wrong: WrongValue::Deny,
         to: KeyTarget::Group(&["auth-method"]),
-        ..differs("auth-method", SERVERS, "`*` is GET")
+        ..differs("auth-method", SERVERS, "GET, HEAD, POST, PUT and DELETE; `*` and others are GET")
     },
     finding("auth-proxy", CONFIG, "not needed"),
     FamilyKey { to: KeyTarget::Group(&["auth-realm"]), ..served("auth-realm", SERVERS) },
@@ -268,7 +267,7 @@ pub const TABLE: &[FamilyKey] = &[
         ..differs(
             "headers",
             SERVERS,
-            "of expressions `%[...]` those of namespace, client, host, path, TLS and request id",
+            "of expressions `%[...]` those of namespace, Service, client, host, path, TLS and request id",
         )
     },
     finding("health-check-addr", SERVERS, "Kubernetes' readiness decides: give the pods a readinessProbe"),
@@ -387,10 +386,21 @@ pub const TABLE: &[FamilyKey] = &[
     FamilyKey { to: KeyTarget::Group(&["ssl-redirect"]), ..served("no-tls-redirect-locations", CONFIG) },
     FamilyKey {
         wrong: WrongValue::Deny,
-        ..finding("oauth", SERVERS, "auth-url and auth-signin; all requests get 503")
+        to: KeyTarget::Group(&["auth-url", "auth-method", "auth-signin", "auth-signin-always"]),
+        ..differs(
+            "oauth",
+            SERVERS,
+            "where no Ingress of the namespace has the path at the host all requests get 503, theirs 403; a program that is not known lets nobody in",
+        )
     },
-    finding("oauth-headers", SERVERS, "auth-url and auth-signin"),
-    finding("oauth-uri-prefix", SERVERS, "auth-url and auth-signin"),
+    FamilyKey {
+        to: KeyTarget::Group(&["auth-response-headers"]),
+        ..differs("oauth-headers", SERVERS, "a header is filled from the one of its own name")
+    },
+    FamilyKey {
+        wrong: WrongValue::Deny,
+        ..differs("oauth-uri-prefix", SERVERS, "it must have `auth` in it")
+    },
     finding("original-forwarded-for-hdr", CONFIG, "`trustedProxies`"),
     FamilyKey { to: KeyTarget::Group(&["path-type"]), ..served("path-type", SERVERS) },
     finding("path-type-order", CONFIG, "an exact path, then what begins with the most characters"),
@@ -407,7 +417,7 @@ pub const TABLE: &[FamilyKey] = &[
         ..differs(
             "redirect-from",
             HOST,
-            "to the first host of the Ingress, as far as nobody has routes there",
+            "to the first host of the Ingress that is no wildcard, as far as nobody has routes there",
         )
     },
     FamilyKey {
@@ -430,7 +440,7 @@ pub const TABLE: &[FamilyKey] = &[
         ..differs(
             "request-add-headers",
             SERVERS,
-            "of expressions `%[...]` those of namespace, client, host, path, TLS and request id",
+            "of expressions `%[...]` those of namespace, Service, client, host, path, TLS and request id",
         )
     },
     FamilyKey { to: KeyTarget::Group(&["remove-request-headers"]), ..served("request-del-headers", SERVERS) },
@@ -439,7 +449,7 @@ pub const TABLE: &[FamilyKey] = &[
         ..differs(
             "request-set-headers",
             SERVERS,
-            "of expressions `%[...]` those of namespace, client, host, path, TLS and request id",
+            "of expressions `%[...]` those of namespace, Service, client, host, path, TLS and request id",
         )
     },
     FamilyKey {
@@ -447,7 +457,7 @@ pub const TABLE: &[FamilyKey] = &[
         ..differs(
             "response-add-headers",
             SERVERS,
-            "of expressions `%[...]` those of namespace, client, host, path, TLS and request id",
+            "of expressions `%[...]` those of namespace, Service, client, host, path, TLS and request id",
         )
     },
     FamilyKey {
@@ -459,7 +469,7 @@ pub const TABLE: &[FamilyKey] = &[
         ..differs(
             "response-set-headers",
             SERVERS,
-            "of expressions `%[...]` those of namespace, client, host, path, TLS and request id",
+            "of expressions `%[...]` those of namespace, Service, client, host, path, TLS and request id",
         )
     },
     FamilyKey { to: KeyTarget::Group(&["rewrite-target"]), ..served("rewrite-target", SERVERS) },
@@ -515,7 +525,7 @@ pub const TABLE: &[FamilyKey] = &[
     },
     FamilyKey {
         to: KeyTarget::Group(&["affinity-cookie-name"]),
-        ..differs("session-cookie-name", SERVERS, "HttpOnly")
+        ..differs("session-cookie-name", SERVERS, "HttpOnly, and Secure over HTTPS")
     },
     FamilyKey {
         value: GO_SWITCH,

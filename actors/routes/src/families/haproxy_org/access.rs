@@ -11,6 +11,7 @@ use crate::{
         network::Network,
         rate::{PERIODS, milliseconds_of},
         table::REFUSALS,
+        value::OptionValue,
     },
 };
 
@@ -126,27 +127,25 @@ pub(super) fn cors(said: &Said<'_>, out: &mut Translation<'_>) {
         return;
     }
     let Some(text) =
-        said.text("cors-allow-origin").or_else(|| (!said.names("cors-allow-origin")).then_some("*"))
+        said.text("cors-allow-origin").or_else(|| (!said.is_given("cors-allow-origin")).then_some("*"))
     else {
         return;
     };
     if !origins::set(&[text], &[], "cors-allow-origin", out) {
         return;
     }
-    let any = origins::read(text).is_some_and(|all| all.iter().any(|origin| origin == "*"));
     let answers = said.text("cors-respond-to-options") == Some("true");
-    out.set("cors-preflight", if answers { "every" } else { "pass" }, "cors-respond-to-options");
-    let methods = said.text("cors-allow-methods").unwrap_or("*").to_ascii_uppercase();
-    let methods: Vec<&str> = methods.split(',').map(str::trim).collect();
-    if methods == ["*"] || methods.iter().all(|method| METHODS.contains(method)) {
-        out.set("cors-allow-methods", &methods.join(", "), "cors-allow-methods");
-    } else {
-        out.ignore("cors-allow-methods", &format!("is not * or some of {}", METHODS.join(", ")));
+    out.set("cors-preflight", if answers { "last" } else { "pass" }, "cors-respond-to-options");
+    methods(said, out);
+    match said.is_silent("cors-allow-headers") {
+        true => out.set_value("cors-allow-headers", no_names()),
+        false => {
+            let headers = said.text("cors-allow-headers").unwrap_or("*").replace(char::is_whitespace, "");
+            out.set("cors-allow-headers", &headers, "cors-allow-headers");
+        }
     }
-    let headers = said.text("cors-allow-headers").unwrap_or("*").replace(char::is_whitespace, "");
-    out.set("cors-allow-headers", &headers, "cors-allow-headers");
     if said.text("cors-allow-credentials") == Some("true") {
-        if any {
+        if text == "*" {
             out.differs(
                 "cors-allow-credentials",
                 "is true, and every origin is let in: browsers refuse both together",
@@ -157,4 +156,24 @@ pub(super) fn cors(said: &Said<'_>, out: &mut Translation<'_>) {
     }
     let age = said.text("cors-max-age").and_then(milliseconds).unwrap_or(5000);
     out.set("cors-max-age", &(age / 1000).to_string(), "cors-max-age");
+}
+
+/// Which methods pages are told of; of none where one of them is none.
+fn methods(said: &Said<'_>, out: &mut Translation<'_>) {
+    const KEY: &str = "cors-allow-methods";
+    let methods = said.text(KEY).unwrap_or("*").to_ascii_uppercase();
+    let methods: Vec<&str> = methods.split(',').map(str::trim).collect();
+    let are_known = methods == ["*"] || methods.iter().all(|method| METHODS.contains(method));
+    if are_known && !said.is_silent(KEY) {
+        return out.set(KEY, &methods.join(", "), KEY);
+    }
+    out.set_value(KEY, no_names());
+    if !are_known {
+        out.differs(KEY, &format!("is not * or some of {}: pages are told of no method", METHODS.join(", ")));
+    }
+}
+
+/// A header that is not sent, and not the one of the option's default either.
+fn no_names() -> OptionValue {
+    OptionValue::Names([].into())
 }

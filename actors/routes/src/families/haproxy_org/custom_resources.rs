@@ -5,7 +5,7 @@ use super::values::milliseconds;
 use crate::{
     families::{
         FamilyKey, KeyPlace,
-        backend_lines::{LinesOfBackend, is_guard, is_refusal, one_word},
+        backend_lines::{LinesOfBackend, is_guarding_rule, one_word},
         translation::{Said, Translation},
     },
     referenced::ReferencedKind,
@@ -313,15 +313,15 @@ impl ReadResource {
 fn may_guard(value: &Value) -> bool {
     match value {
         Value::Array(all) => all.iter().any(may_guard),
-        Value::Object(fields) => ["type", "action"].iter().any(|field| {
+        Value::Object(fields) => {
             let text = |field: &str| fields.get(field).and_then(plain).unwrap_or_default();
-            match text(field).as_str() {
-                "lua" | "use-service" => true,
-                "return" => is_refusal(&text("return_status_code")),
-                "redirect" => !text("cond").is_empty() && text("redir_type") != "scheme",
-                word => is_guard(word),
-            }
-        }),
+            let has_condition = ["cond", "cond_test"].iter().any(|field| !text(field).is_empty());
+            let redirects_scheme = text("redir_type") == "scheme";
+            let is_guarding = |kind: &str| is_guarding_rule(kind, has_condition, redirects_scheme);
+            // Another server for some requests has no type.
+            let leads_elsewhere = has_condition && fields.contains_key("target_server");
+            leads_elsewhere || ["type", "action"].iter().any(|field| is_guarding(&text(field)))
+        }
         _ => false,
     }
 }

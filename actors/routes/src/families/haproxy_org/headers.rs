@@ -2,42 +2,49 @@
 
 use super::values;
 use crate::families::{
+    header_steps::{HeaderStep, HeadersTo},
     log_format,
     translation::{Said, Translation},
 };
 
-/// Headers that are set. Behind a line that is none no more are read.
-pub(super) fn set(said: &Said<'_>, out: &mut Translation<'_>) {
-    for (key, option) in
-        [("request-set-header", "request-headers"), ("response-set-header", "response-headers")]
-    {
-        let Some(text) = said.text(key) else { continue };
-        let mut lines = Vec::new();
-        for line in values::lines(text) {
-            let Some((name, value)) = values::header(line) else {
-                out.differs(
-                    key,
-                    &format!(
-                        "has {line:?}, which is not NAME VALUE: it is left out, and so is what is behind it"
-                    ),
-                );
-                break;
-            };
-            match log_format::text(&value) {
-                Ok(value) => lines.push(format!("{name}: {value}")),
-                Err(expression) => {
-                    out.differs(key, &format!("has {expression:?} in {line:?}: the line is left out"));
-                }
+/// Headers that are set for servers, before the lines of a snippet are read. `set-host` counts behind them.
+pub(super) fn to_servers(said: &Said<'_>, out: &mut Translation<'_>) {
+    host(said, out);
+    let mut steps = steps("request-set-header", said, out);
+    if out.values.contains_key("host-rewrite") {
+        steps.retain(|step| !matches!(step, HeaderStep::Set(name, _) if name.eq_ignore_ascii_case("host")));
+    }
+    HeadersTo::SERVERS.take(&steps, "request-set-header", out);
+}
+
+/// Headers that are set for clients, behind what the lines of a snippet say.
+pub(super) fn to_clients(said: &Said<'_>, out: &mut Translation<'_>) {
+    let steps = steps("response-set-header", said, out);
+    HeadersTo::CLIENTS.take(&steps, "response-set-header", out);
+}
+
+/// The lines of a key. Behind one that is none no more are read.
+fn steps(key: &str, said: &Said<'_>, out: &mut Translation<'_>) -> Vec<HeaderStep> {
+    let mut steps = Vec::new();
+    for line in said.text(key).into_iter().flat_map(values::lines) {
+        let Some((name, value)) = values::header(line) else {
+            let how =
+                format!("has {line:?}, which is not NAME VALUE: it is left out, and so is what is behind it");
+            out.differs(key, &how);
+            break;
+        };
+        match log_format::text(&value) {
+            Ok(value) => steps.push(HeaderStep::Set(name.to_owned(), value)),
+            Err(expression) => {
+                out.differs(key, &format!("has {expression:?} in {line:?}: the line is left out"));
             }
         }
-        if !lines.is_empty() {
-            out.set(option, &lines.join("\n"), key);
-        }
     }
+    steps
 }
 
 /// The host that servers get; hosts have no case.
-pub(super) fn host(said: &Said<'_>, out: &mut Translation<'_>) {
+fn host(said: &Said<'_>, out: &mut Translation<'_>) {
     if let Some(host) = said.text("set-host") {
         out.set("host-rewrite", &host.to_ascii_lowercase(), "set-host");
     }

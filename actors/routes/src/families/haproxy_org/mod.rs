@@ -28,8 +28,7 @@ pub(super) const GROUPS: &[fn(&Said<'_>, &mut Translation<'_>)] = &[
     access::passwords,
     access::rates,
     access::cors,
-    headers::set,
-    headers::host,
+    headers::to_servers,
     paths::to_https,
     paths::to_host,
     paths::rewrites,
@@ -49,4 +48,5 @@ pub(super) const GROUPS: &[fn(&Said<'_>, &mut Translation<'_>)] = &[
     },
     custom_resources::backend,
     |said, out| backend_lines::translate(&["backend-config-snippet"], said, out),
+    headers::to_clients,
 ];

@@ -37,34 +37,57 @@ pub(super) fn to_host(said: &Said<'_>, out: &mut Translation<'_>) {
 }
 
 /// What takes the place of paths: one word is the whole path, two are what is looked for and the path
-/// (`pkg/annotations/ingress/reqPathRewrite.go`).
+/// (`pkg/annotations/ingress/reqPathRewrite.go`). A line that cannot be said is left out by itself.
 pub(super) fn rewrites(said: &Said<'_>, out: &mut Translation<'_>) {
-    let Some(text) = said.text("path-rewrite") else { return };
-    let mut rules = Vec::new();
-    for line in values::lines(text) {
-        match line.split_whitespace().collect::<Vec<_>>()[..] {
-            // Theirs puts something in the place of expressions; a path of ours has none.
-            [path] | [_, path] if log_format::text(path).as_deref() != Ok(path) => {
-                out.differs("path-rewrite", &format!("has an expression in {line:?}: the line is left out"));
-            }
-            [path] => rules.push(format!("^(/.*) {path}")),
-            // Of what takes any path, too, HAProxy is asked with one that is not empty.
-            // A path that begins with what was found begins with its slash.
-            ["(.*)" | "^(.*)" | "(.*)$" | "^(.*)$", path]
-                if path.starts_with("\\1") && path.matches('\\').count() == 1 =>
-            {
-                rules.push(format!("^/(.*) /{path}"));
-            }
-            ["(.*)" | "^(.*)" | "(.*)$" | "^(.*)$" | ".*", path] => rules.push(format!("^(/.*) {path}")),
-            [pattern, path] => rules.push(format!("{pattern} {path}")),
-            _ => out.differs(
-                "path-rewrite",
-                &format!("has {line:?}, which is neither PATH nor PATTERN PATH: it is left out"),
-            ),
+    const KEY: &str = "path-rewrite";
+    const OPTION: &str = "rewrite-rules";
+    for line in said.text(KEY).into_iter().flat_map(values::lines) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let ([path] | [_, path]) = words[..] else {
+            let how = format!("has {line:?}, which is neither PATH nor PATTERN PATH: it is left out");
+            out.differs(KEY, &how);
+            continue;
+        };
+        // Theirs puts something in the place of expressions; a path of ours has none.
+        if log_format::text(path).as_deref() != Ok(path) {
+            out.differs(KEY, &format!("has an expression in {line:?}: the line is left out"));
+            continue;
+        }
+        let rule = match words[..] {
+            [pattern, path] => rule(pattern, path),
+            _ => format!("^(/.*) {path}"),
+        };
+        if let Err(wanted) = out.read(OPTION, &rule) {
+            out.differs(KEY, &format!("has {line:?}, which {wanted}: the line is left out"));
+            continue;
+        }
+        if !out.add_line(OPTION, &rule, KEY) {
+            return;
         }
     }
-    if !rules.is_empty() {
-        out.set("rewrite-rules", &rules.join("\n"), "path-rewrite");
+}
+
+/// Expressions for a whole path, whatever it is.
+const ANY: [&str; 6] = ["(.*)", "^(.*)", "(.*)$", "^(.*)$", "^/?(.*)", "^/?(.*)$"];
+/// The same with the query behind it in groups 2 and 3, as upstream's documentation has it: no path has one, so they are empty.
+const BEFORE_QUERY: [&str; 4] =
+    ["([^?]*)(\\?(.*))?", "^([^?]*)(\\?(.*))?", "([^?]*)(\\?(.*))?$", "^([^?]*)(\\?(.*))?$"];
+
+/// A rule of ours. Of what takes any path, too, HAProxy is asked with one that is not empty: each begins with a slash.
+fn rule(pattern: &str, path: &str) -> String {
+    if BEFORE_QUERY.contains(&pattern) {
+        return rule("(.*)", &path.replace("\\2", "").replace("\\3", ""));
+    }
+    if pattern.starts_with("^/?") && ANY.contains(&pattern) {
+        return format!("^/(.*) {path}");
+    }
+    // A path that begins with what was found begins with its slash.
+    if ANY.contains(&pattern) && path.starts_with("\\1") && path.matches('\\').count() == 1 {
+        return format!("^/(.*) /{path}");
+    }
+    match ANY.contains(&pattern) || pattern == ".*" {
+        true => format!("^(/.*) {path}"),
+        false => format!("{pattern} {path}"),
     }
 }
 

@@ -1,15 +1,19 @@
-//! `route-acl` of a Service: which requests for its paths it gets; others are left to other routes of the host. It is a condition of HAProxy, of which
-//! those are known that headers, cookies, parameters of the query and methods decide.
+//! `route-acl` of a Service: which requests for its paths it gets; others are left to other routes of the host. It is what HAProxy reads
+//! between braces (`AddCustomRoute` in `pkg/route/route.go`), of which those conditions are known that headers, cookies, parameters of the
+//! query and methods decide.
 
 use crate::families::translation::{Said, Translation};
 
 const KEY: &str = "route-acl";
 
-/// A condition that is not known lets nobody in.
+/// Of a condition that is not known nobody knows who meets it: as there nobody, the routes of the Service are left out.
 pub(super) fn conditions(said: &Said<'_>, out: &mut Translation<'_>) {
-    let Some(text) = said.text(KEY) else { return };
+    let Some(text) = said.text(KEY) else {
+        out.left_out |= said.names(KEY);
+        return;
+    };
     let Some(needs) = RouteNeeds::of(text) else {
-        return out.close(KEY, "says which requests its Service gets, which is not known here");
+        return out.leave_out(KEY, "says which requests its Service gets, which is not known here");
     };
     for (option, lines, by) in [
         ("match-headers", needs.headers, "\n"),
@@ -18,8 +22,15 @@ pub(super) fn conditions(said: &Said<'_>, out: &mut Translation<'_>) {
         ("match-query-regex", needs.query_patterns, "\n"),
         ("match-methods", needs.methods, ","),
     ] {
-        if !lines.is_empty() {
-            out.set(option, &lines.join(by), KEY);
+        if lines.is_empty() {
+            continue;
+        }
+        match out.read(option, &lines.join(by)) {
+            Ok(value) => out.set_value(option, value),
+            Err(wanted) => {
+                let why = format!("says which requests its Service gets, and option {option} {wanted}");
+                return out.leave_out(KEY, &why);
+            }
         }
     }
 }
@@ -43,10 +54,13 @@ enum NeededValue {
 }
 
 impl RouteNeeds {
-    /// `{ FETCH [-i] [-m METHOD] [--] VALUE… } { … }`.
+    /// `FETCH [-i] [-m METHOD] [--] VALUE… } { …`, with or without the outer braces.
     fn of(text: &str) -> Option<Self> {
         let mut needs = Self::default();
-        let mut rest = text.trim();
+        let text = text.trim();
+        let has_braces = text.starts_with("{ ") && text.ends_with(" }");
+        let braced = if has_braces { text.to_owned() } else { format!("{{ {text} }}") };
+        let mut rest = braced.as_str();
         while !rest.is_empty() {
             let (inner, behind) = rest.strip_prefix("{ ")?.split_once(" }")?;
             let words: Vec<&str> = inner.split_whitespace().collect();
@@ -54,7 +68,7 @@ impl RouteNeeds {
             needs.add(fetch, words)?;
             rest = behind.trim();
         }
-        (!text.trim().is_empty() && !text.contains(['"', '\'', '\\', '\n'])).then_some(needs)
+        (!text.is_empty() && !text.contains(['"', '\'', '\\', '\n'])).then_some(needs)
     }
 
     fn add(&mut self, fetch: &str, words: &[&str]) -> Option<()> {
@@ -150,17 +164,18 @@ mod tests {
     #[test]
     fn conditions_of_headers_cookies_queries_and_methods_are_known() {
         for (text, expected) in [
-            ("{ hdr(x-staging) -m str yes }", "x-staging: yes"),
-            ("{ req.hdr(X-A) yes }", "X-A: yes"),
-            ("{ hdr(x-a) -m found }", "x-a: ."),
-            ("{ hdr(x-a) -i -m str yes }", "x-a: (?i)^(?:yes)$"),
-            ("{ hdr(x-a) a.b c }", "x-a: ^(?:a\\.b|c)$"),
-            ("{ hdr_beg(host) -i beta. }", "host: (?i)^(?:beta\\.)"),
-            ("{ hdr(x-a) -m reg ^v[0-9]+$ }", "x-a: ^v[0-9]+$"),
-            ("{ cookie(staging) -m found }", "cookie: (?:^|; ?)staging="),
-            ("{ req.cook(a) b }", "cookie: (?:^|; ?)a=b(?:;|$)"),
-            ("{ url_param(v) 2 }", "v=2"),
-            ("{ urlp(v) -m found }", "v=."),
+            ("hdr(x-staging) -m str yes", "x-staging: yes"),
+            ("req.hdr(X-A) yes", "X-A: yes"),
+            ("hdr(x-a) -m found", "x-a: ."),
+            ("hdr(x-a) -i -m str yes", "x-a: (?i)^(?:yes)$"),
+            ("hdr(x-a) a.b c", "x-a: ^(?:a\\.b|c)$"),
+            ("hdr_beg(host) -i beta.", "host: (?i)^(?:beta\\.)"),
+            ("hdr(x-a) -m reg ^v[0-9]+$", "x-a: ^v[0-9]+$"),
+            ("cookie(staging) -m found", "cookie: (?:^|; ?)staging="),
+            ("req.cook(a) b", "cookie: (?:^|; ?)a=b(?:;|$)"),
+            ("url_param(v) 2", "v=2"),
+            ("urlp(v) -m found", "v=."),
+            ("method POST PUT } { hdr(x) 1", "x: 1 & POST & PUT"),
             ("{ method POST PUT } { hdr(x) 1 }", "x: 1 & POST & PUT"),
         ] {
             assert_eq!(read(text).as_deref(), Some(expected), "{text}");
@@ -175,6 +190,10 @@ mod tests {
             "!{ hdr(x) 1 }",
             "{ hdr(x) 1 } or { hdr(y) 1 }",
             "{ hdr(x) 1 } || { hdr(y) 1 }",
+            "hdr(x) 1 } or { hdr(y) 1",
+            "hdr(x) 1 } !{ hdr(y) 1",
+            "hdr(x) 1 }",
+            "path_end -i .png",
             "rand(100) lt 25",
             "{ rand(100) lt 25 }",
             "{ hdr(x,1) 1 }",

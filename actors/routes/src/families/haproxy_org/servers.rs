@@ -113,6 +113,8 @@ pub(super) fn affinity(said: &Said<'_>, out: &mut Translation<'_>) {
         [] => {}
         [(key, name)] => {
             out.set("affinity", "cookie", key);
+            // What stands behind the name are words of HAProxy's own line.
+            let name = name.split_whitespace().next().unwrap_or_default();
             out.set("affinity-cookie-name", name, key);
             out.set("affinity-cookie-same-site", "unset", key);
         }

@@ -83,7 +83,7 @@ pub const TABLE: &[FamilyKey] = &[
         ..differs(
             "auth-type",
             INGRESS,
-            "any other value than `basic-auth` protects the route, too; HTTP is redirected to HTTPS before a password is asked for",
+            "any other value than `basic-auth` protects the route, too; redirects, and answers to OPTIONS by `cors-respond-to-options`, come before a password is asked for",
         )
     },
     FamilyKey {
@@ -150,7 +150,7 @@ pub const TABLE: &[FamilyKey] = &[
         ..differs(
             "cors-allow-origin",
             INGRESS,
-            "an expression must be one of whole origins; what is none lets no origin in",
+            "an expression must be one of whole origins, or of all as `.*` is, for which pages are told their own origin; what is none lets no origin in",
         )
     },
     FamilyKey {
@@ -159,7 +159,10 @@ pub const TABLE: &[FamilyKey] = &[
         ..served("cors-enable", INGRESS)
     },
     FamilyKey { value: TIME, to: KeyTarget::Group(&["cors-max-age"]), ..served("cors-max-age", INGRESS) },
-    FamilyKey { to: KeyTarget::Group(&["cors-preflight"]), ..served("cors-respond-to-options", INGRESS) },
+    FamilyKey {
+        to: KeyTarget::Group(&["cors-preflight"]),
+        ..differs("cors-respond-to-options", INGRESS, "OPTIONS is answered before a password is asked for")
+    },
     FamilyKey {
         to: KeyTarget::Group(BACKEND),
         ..differs(
@@ -219,7 +222,14 @@ pub const TABLE: &[FamilyKey] = &[
     FamilyKey { value: SWITCH, ..finding("logasap", CONFIG, "`accessLog`") },
     finding("maxconn", CONFIG, "`maxConnections` in extraContext, the connections that each HAProxy has"),
     finding("nbthread", CONFIG, "HAProxy's own default, as many as CPUs"),
-    FamilyKey { to: KeyTarget::Group(&["rewrite-rules"]), ..served("path-rewrite", INGRESS) },
+    FamilyKey {
+        to: KeyTarget::Group(&["rewrite-rules"]),
+        ..differs(
+            "path-rewrite",
+            INGRESS,
+            "up to five lines, whose expressions do not go back and forth over a path and have neither `(?=`, `(?!` nor `\\1` in them, and whose paths begin with / and have no expressions; a line that is another one is left out, and is a finding",
+        )
+    },
     FamilyKey {
         value: NUMBER,
         to: KeyTarget::Option("max-connections"),
@@ -264,7 +274,11 @@ pub const TABLE: &[FamilyKey] = &[
     finding("request-capture-len", INGRESS, "see request-capture"),
     FamilyKey {
         to: KeyTarget::Group(&["redirect-to", "redirect-keep-path"]),
-        ..served("request-redirect", INGRESS)
+        ..differs(
+            "request-redirect",
+            INGRESS,
+            "before a password is asked for, which is the other way round there",
+        )
     },
     FamilyKey {
         value: NUMBER,
@@ -276,7 +290,7 @@ pub const TABLE: &[FamilyKey] = &[
         ..differs(
             "request-set-header",
             INGRESS,
-            "of expressions `%[...]` those of client, host, path, query, method, TLS and request id",
+            "of expressions `%[...]` those of client, host, path, query, method, TLS and request id; a line with another one, or with an environment variable, is left out",
         )
     },
     FamilyKey {
@@ -284,7 +298,7 @@ pub const TABLE: &[FamilyKey] = &[
         ..differs(
             "response-set-header",
             INGRESS,
-            "of expressions `%[...]` those of client, host, path, TLS and request id",
+            "of expressions `%[...]` those of client, host, path, TLS and request id; a line with another one, or with an environment variable, is left out",
         )
     },
     FamilyKey {
@@ -299,7 +313,7 @@ pub const TABLE: &[FamilyKey] = &[
         ..differs(
             "route-acl",
             &[Service],
-            "conditions of headers as wholes, cookies, parameters of the query and methods that must all hold; with others, such as `rand`, all requests for its routes get 503",
+            "conditions of headers as wholes, cookies, parameters of the query and methods that must all hold; with others, such as `rand` or `path_end`, the routes to the Service are left out, so nobody gets there: weights are `canary-weight`",
         )
     },
     served("scale-server-slots", SERVERS),

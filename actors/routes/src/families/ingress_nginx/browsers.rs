@@ -61,7 +61,9 @@ pub fn cors(said: &Said<'_>, to: &mut Translation<'_>) {
         };
         to.set_value("cors-allow-credentials", said);
     }
-    let age = said.number("cors-max-age").filter(|age| (0..=999_999_999).contains(age)).unwrap_or(1_728_000);
+    // Less than none is none for browsers, too.
+    let age = said.number("cors-max-age").map(|age| age.max(0)).filter(|age| *age <= 999_999_999);
+    let age = age.unwrap_or(1_728_000);
     to.set("cors-max-age", &age.to_string(), "cors-max-age");
 }
 

@@ -7,6 +7,8 @@ pub struct NginxRedirect {
     base: String,
     /// Whether path and query of the request stand behind it.
     keeps: bool,
+    /// Whether its query does.
+    keeps_query: bool,
 }
 
 impl NginxRedirect {
@@ -19,18 +21,28 @@ impl NginxRedirect {
         let is_host = |rest: &str| !rest.is_empty() && !rest.starts_with('/') && !rest.contains(['?', '#']);
         let is_good = !keeps || base.split_once("://").is_some_and(|(_, rest)| is_host(rest));
         let is_said = is_known && is_good && !base.contains('$');
-        is_said.then(|| Self { code: code.to_owned(), base: base.to_owned(), keeps })
+        is_said.then(|| Self { code: code.to_owned(), base: base.to_owned(), keeps, keeps_query: false })
+    }
+
+    /// The same of a `rewrite` to `target`, which has the query of the request behind it unless a `?` ends it.
+    fn of_rewrite(code: &str, target: &str) -> Option<Self> {
+        let (target, is_open) = target.strip_suffix('?').map_or((target, true), |target| (target, false));
+        let redirect = Self::of(code, target)?;
+        // Behind a query of its own there would be a second one.
+        let keeps_query = is_open && !redirect.keeps;
+        (!keeps_query || !redirect.base.contains(['?', '#'])).then_some(Self { keeps_query, ..redirect })
     }
 
     /// What options say of it.
     pub fn options(&self) -> Vec<(&'static str, String)> {
         let keeps = self.keeps.then(|| ("redirect-keep-path", "true".to_owned()));
+        let query = self.keeps_query.then(|| ("redirect-keep-query", "true".to_owned()));
         let others = [
             ("redirect-to", self.base.clone()),
             ("redirect-code", self.code.clone()),
             ("redirect-absolute", "true".to_owned()),
         ];
-        keeps.into_iter().chain(others).collect()
+        keeps.into_iter().chain(query).chain(others).collect()
     }
 }
 
@@ -63,11 +75,11 @@ pub fn rewrite(pattern: &str, target: &str, flag: &str) -> Option<NginxRewrite> 
             _ => None,
         };
         let target = base.map_or_else(|| target.to_owned(), |base| format!("{base}$request_uri"));
-        return NginxRedirect::of(code, &target).map(NginxRewrite::Redirect);
+        return NginxRedirect::of_rewrite(code, &target).map(NginxRewrite::Redirect);
     }
     let path = whole_path(pattern)?;
     let target = if pattern.starts_with("^(") { target.replace("$1", &path) } else { target.to_owned() };
-    let redirect = NginxRedirect::of(code, target.strip_suffix('?').unwrap_or(&target))?;
+    let redirect = NginxRedirect::of_rewrite(code, &target)?;
     (!redirect.keeps).then_some(NginxRewrite::RedirectOf(path, redirect))
 }
 

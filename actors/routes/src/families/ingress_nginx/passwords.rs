@@ -13,8 +13,14 @@ pub fn satisfied(said: &Said<'_>, to: &mut Translation<'_>) {
     if secret && url {
         to.differs("satisfy", "is any: of a password and auth-url both must let a request pass");
     }
-    if (secret || url) && to.values.contains_key("allow-from") {
+    if !secret && !url {
+        return;
+    }
+    if to.values.contains_key("allow-from") {
         to.set("satisfy", "any", "satisfy");
+    } else {
+        // Whoever says who it is gets in, and nobody else: the list decides nothing (nginx, `ngx_http_core_access_phase`).
+        to.values.remove("deny-from");
     }
 }
 

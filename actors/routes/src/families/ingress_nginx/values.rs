@@ -1,6 +1,6 @@
 //! How ingress-nginx reads texts: which characters each may have (`internal/ingress/annotations/parser/validators.go`).
 
-use crate::families::values::{ForeignValue, TEXT, ValueReader};
+use crate::families::values::{ForeignValue, SIZE, TEXT, ValueReader};
 
 /// Paths, names, addresses.
 pub const BASIC: ValueReader = ValueReader {
@@ -11,7 +11,7 @@ pub const BASIC: ValueReader = ValueReader {
 /// The same with what lists need.
 pub const LIST: ValueReader = ValueReader {
     expected: "letters, digits, blanks, and characters of / - . _ ~ : ,",
-    read: |text| read(text, |c| is_basic(c) || ", ".contains(c)),
+    read: |text| read(&in_one_line(text), |c| is_basic(c) || ", ".contains(c)),
 };
 
 /// URLs.
@@ -47,7 +47,7 @@ pub const PLAIN: ValueReader = ValueReader {
 /// Hosts, or expressions for them.
 pub const HOSTS: ValueReader = ValueReader {
     expected: "hosts separated by commas",
-    read: |text| read(text, |c| is_of_expression(c) || ", ".contains(c)),
+    read: |text| read(&in_one_line(text), |c| is_of_expression(c) || ", ".contains(c)),
 };
 
 /// A path with groups.
@@ -59,7 +59,7 @@ pub const CAPTURE: ValueReader = ValueReader {
 /// Names of headers or methods.
 pub const NAMES: ValueReader = ValueReader {
     expected: "names separated by commas",
-    read: |text| read(text, |c| c.is_ascii_alphanumeric() || "-_, ".contains(c)),
+    read: |text| read(&in_one_line(text), |c| c.is_ascii_alphanumeric() || "-_, ".contains(c)),
 };
 
 /// A text with variables.
@@ -78,7 +78,14 @@ pub const TEXT_OR_OFF: ValueReader = ValueReader {
 };
 
 /// Digits and b, k, m or g; in bytes.
-pub const BODY_SIZE: ValueReader = crate::families::values::SIZE;
+pub const BODY_SIZE: ValueReader = ValueReader {
+    expected: SIZE.expected,
+    read: |text| {
+        let text = text.trim();
+        let units = text.chars().filter(char::is_ascii_alphabetic).count();
+        (SIZE.read)(text).filter(|_| units <= 1)
+    },
+};
 
 /// What a browser shows.
 pub const REALM: ValueReader = ValueReader {
@@ -123,6 +130,11 @@ pub const FULL_NAME: ValueReader = ValueReader {
         read(text, is_basic).filter(|_| is_whole)
     },
 };
+
+/// Lists may have a line for each entry: entries are read without what stands around them.
+fn in_one_line(text: &str) -> String {
+    text.replace(['\n', '\r', '\t'], " ")
+}
 
 fn is_basic(c: char) -> bool {
     c.is_ascii_alphanumeric() || "/-._~:".contains(c)

@@ -38,6 +38,30 @@ fn a_route_is_told_of_until_it_is_right() {
 }
 
 #[test]
+fn a_backend_whose_filter_cannot_be_done_leaves_the_rule_accepted() {
+    let mut world = World::new();
+    world.gateway("gw", json!([http("http", None)]));
+    let broken = json!({"name": "s2", "port": 80, "filters": [{"type": "ExtensionRef"}]});
+    for (refs, accepted) in [(json!([{"name": "s1", "port": 80}, broken]), true), (json!([broken]), false)] {
+        let parents = json!([{"name": "gw", "namespace": "edge"}]);
+        world.put(
+            "HTTPRoute",
+            "shop",
+            "cart",
+            json!({"parentRefs": parents, "rules": [{"backendRefs": refs}]}),
+        );
+        let (verdicts, _) = world.resolved();
+        let conditions = &verdicts.routes[&(RouteKind::Http, name("shop", "cart"))].parents[0].conditions;
+        assert_eq!(said(conditions, "Accepted").0, accepted, "{refs}");
+        assert_eq!(said(conditions, "PartiallyInvalid").0, accepted, "{refs}");
+        let told = found(&mut world, "httproutes", "shop", "cart");
+        let [(FindingKind::RulesDropped, sentence)] = told.as_slice() else { panic!("{told:?}") };
+        assert!(sentence.starts_with("Dropped Rule 0: "), "{sentence}");
+        assert_eq!(sentence.contains("backendRef s2: filter ExtensionRef"), accepted, "{sentence}");
+    }
+}
+
+#[test]
 fn parents_that_say_the_same_are_told_by_name_and_those_of_others_not_at_all() {
     let mut world = World::new();
     world.gateway("a", json!([http("http", None)]));

@@ -2,6 +2,7 @@
 
 use super::*;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use haptic_model::FindingKind;
 
 fn pem() -> (String, String) {
     let made = rcgen::generate_simple_self_signed(vec!["a.example".to_owned()]).unwrap();
@@ -25,10 +26,14 @@ impl World {
     }
 
     fn policy(&mut self, called: &str, age: u8, target: Value, validation: Value) {
+        self.policy_of(called, age, json!([target]), validation);
+    }
+
+    fn policy_of(&mut self, called: &str, age: u8, targets: Value, validation: Value) {
         let created = format!("2026-01-01T00:00:0{age}Z");
         let metadata =
             json!({"namespace": "shop", "name": called, "generation": 3, "creationTimestamp": created});
-        let spec = json!({"targetRefs": [target], "validation": validation});
+        let spec = json!({"targetRefs": targets, "validation": validation});
         self.apply("BackendTLSPolicy", &json!({"metadata": metadata, "spec": spec}));
     }
 
@@ -121,6 +126,90 @@ fn a_policy_says_how_servers_are_asked_and_what_it_cannot_have_is_told() {
     world.delete("HTTPRoute", &name("shop", "r"));
     let (verdicts, _) = world.resolved();
     assert!(verdicts.policies.is_empty(), "no Gateway leads there any more");
+}
+
+#[test]
+fn a_policy_for_a_port_that_the_service_has_not_is_not_in_force() {
+    let mut world = World::new();
+    world.gateway("gw", json!([http("http", None)]));
+    world.authority("shop", "ca", &pem().0);
+    world.policy("a", 1, service("s1", Some("web")), by("ca"));
+    world.route("r", &["gw"], rules("s1"));
+    let accepted = |world: &mut World| {
+        let (verdicts, all) = world.resolved();
+        let conditions = &verdicts.policies[&name("shop", "a")].ancestors[0].conditions;
+        let found = world.model.findings().of(&ObjectRef::new("backendtlspolicies", "shop", "a"));
+        assert_eq!(found.is_empty(), said(conditions, "Accepted").0, "{found:?}");
+        (said(conditions, "Accepted").1.to_owned(), backends(&all)[0].1.clone())
+    };
+    assert_eq!(accepted(&mut world), ("TargetNotFound".into(), "h1".into()));
+    world.put("Service", "shop", "s1", json!({"ports": [{"name": "web", "port": 80}]}));
+    assert_eq!(accepted(&mut world), ("Accepted".into(), "https".into()));
+    world.put("Service", "shop", "s1", json!({"ports": [{"name": "other", "port": 80}]}));
+    assert_eq!(accepted(&mut world), ("TargetNotFound".into(), "h1".into()));
+}
+
+#[test]
+fn a_policy_that_counts_for_one_of_its_services_says_for_which() {
+    let mut world = World::new();
+    world.authority("shop", "ca", &pem().0);
+    world.policy("older", 1, service("s1", None), by("ca"));
+    world.policy_of("both", 2, json!([service("s1", None), service("s2", None)]), by("ca"));
+    for (gateway, services) in [("all", ["s1", "s2"].as_slice()), ("second", &["s2"])] {
+        world.gateway(gateway, json!([http("http", None)]));
+        let rules: Value =
+            services.iter().map(|name| json!({"backendRefs": [{"name": name, "port": 80}]})).collect();
+        world.route(gateway, &[gateway], rules);
+    }
+    let (verdicts, all) = world.resolved();
+    let of: Vec<_> = verdicts.policies[&name("shop", "both")]
+        .ancestors
+        .iter()
+        .map(|one| (one.reference["name"].as_str().unwrap(), &one.conditions[0]))
+        .collect();
+    let [("all", partly), ("second", whole)] = of.as_slice() else { panic!("{of:?}") };
+    assert_eq!((partly.holds, partly.reason), (false, "Conflicted"));
+    assert!(partly.message.contains("Service s1,") && partly.message.ends_with("it counts for Service s2"));
+    assert_eq!((whole.holds, whole.reason), (true, "Accepted"));
+    assert!(backends(&all).iter().all(|one| one.1 == "https"), "{:?}", backends(&all));
+}
+
+#[test]
+fn what_a_port_speaks_is_asked_for_or_told() {
+    let mut world = World::new();
+    world.gateway("gw", json!([http("http", None)]));
+    let rules = json!([{"backendRefs": [{"name": "s1", "port": 80}]}]);
+    let spec = json!({"parentRefs": [{"name": "gw", "namespace": "edge"}], "rules": rules});
+    world.authority("shop", "ca", &pem().0);
+    for (kind, protocol, with_policy, resolved, told) in [
+        ("HTTPRoute", "kubernetes.io/ws", false, true, vec![]),
+        ("HTTPRoute", "kubernetes.io/wss", false, false, vec![FindingKind::ReferenceUnresolved]),
+        ("HTTPRoute", "kubernetes.io/wss", true, true, vec![]),
+        ("HTTPRoute", "https", false, true, vec![FindingKind::TlsWithoutPolicy]),
+        ("HTTPRoute", "https", true, true, vec![]),
+        ("GRPCRoute", "kubernetes.io/ws", false, false, vec![FindingKind::ReferenceUnresolved]),
+        ("GRPCRoute", "kubernetes.io/wss", true, false, vec![FindingKind::ReferenceUnresolved]),
+        ("GRPCRoute", "kubernetes.io/h2c", false, true, vec![]),
+        ("GRPCRoute", "https", false, true, vec![FindingKind::TlsWithoutPolicy]),
+    ] {
+        world.put("Service", "shop", "s1", json!({"ports": [{"port": 80, "appProtocol": protocol}]}));
+        if with_policy {
+            world.policy("a", 1, service("s1", None), by("ca"));
+        }
+        world.put(kind, "shop", "r", spec.clone());
+        let (verdicts, _) = world.resolved();
+        let (of, resource) = match kind {
+            "HTTPRoute" => (RouteKind::Http, "httproutes"),
+            _ => (RouteKind::Grpc, "grpcroutes"),
+        };
+        let conditions = &verdicts.routes[&(of, name("shop", "r"))].parents[0].conditions;
+        let reason = if resolved { "ResolvedRefs" } else { "UnsupportedProtocol" };
+        assert_eq!(said(conditions, "ResolvedRefs"), (resolved, reason), "{kind} {protocol}");
+        let found = world.model.findings().of(&ObjectRef::new(resource, "shop", "r")).iter();
+        assert_eq!(found.map(|one| one.kind).collect::<Vec<_>>(), told, "{kind} {protocol}");
+        world.delete(kind, &name("shop", "r"));
+        world.delete("BackendTLSPolicy", &name("shop", "a"));
+    }
 }
 
 #[test]

@@ -169,7 +169,8 @@ impl RuleMaker<'_> {
             own.options.insert("ssl-redirect", OptionValue::Text("false".to_owned()));
         }
         let Some(rules) = self.written.path_rules(text) else { return own };
-        if let Some(canary) = self.hosts.canary(self.namespace, host, text, path.kind()) {
+        let kind = if path.kind() == "Exact" { "Exact" } else { "Prefix" };
+        if let Some(canary) = self.hosts.canary(self.namespace, host, text, kind) {
             own.options.extend(canary.iter().map(|(name, value)| (*name, value.clone())));
         }
         if is_below(&rules.without_auth) {
@@ -196,16 +197,7 @@ impl RuleMaker<'_> {
                 None
             }
             (None, "Exact") => Some((Match::exact("", text), None)),
-            (None, "Prefix") => Some((Match::prefix("", text), None)),
-            (None, "ImplementationSpecific") => {
-                let is_of_characters = rules.is_some() && !text.ends_with('/');
-                let of = if is_of_characters {
-                    Match::beginning("", text, false)
-                } else {
-                    Match::prefix("", text)
-                };
-                Some((of, None))
-            }
+            (None, "Prefix" | "ImplementationSpecific") => Some((Match::prefix("", text), None)),
             (None, other) => {
                 self.left.keep(format!("pathType {other:?} is unknown"));
                 None
