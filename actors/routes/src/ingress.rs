@@ -452,24 +452,30 @@ impl Reading<'_> {
         }
     }
 
-    /// Requests for `/` of hosts where no route of the Ingress takes them, and a family's `app-root` counts.
+    /// Requests for `/` of hosts where a family's `app-root` counts, and no route of the Ingress takes them, or one that leads all of them
+    /// elsewhere.
     fn roots(&mut self, hosts: &[Arc<str>]) {
         let routes = &self.claims.routes;
         let Some(backend) = routes.first().map(|route| route.backend.clone()) else { return };
         let taken = routes.iter().filter(|route| app_root::takes_root(&route.wanted));
         let taken: HashSet<Arc<str>> = taken.map(|route| route.wanted.host.clone()).collect();
         let is_of_rest = self.grouping.annotations().foreign().paths.is_some();
-        let left: BTreeSet<&Arc<str>> = hosts.iter().filter(|host| !taken.contains(*host)).collect();
-        for host in left.into_iter().filter(|host| !is_of_rest && &***host != ANY_HOST) {
+        let leads_away = self.grouping.own().text("redirect-to").is_some();
+        let hosts: BTreeSet<&Arc<str>> = hosts.iter().filter(|host| &***host != ANY_HOST).collect();
+        for host in hosts.into_iter().filter(|host| !is_of_rest && (leads_away || !taken.contains(*host))) {
             let mut own = OwnOptions::default();
             self.add_root(host, &mut own);
             if own.label.is_empty() {
                 continue;
             }
+            own.label.push_str(" alone");
+            own.without.push("redirect-to");
             let says = RouteSays { protocol: None, own: Some(own) };
             let group = self.grouping.number("", &backend.service, None, says);
             let (wanted, tls) = (Match::exact(host, "/"), self.has_tls(host));
-            let (backend, standing) = (backend.clone(), ClaimPriority::Redirect);
+            let standing =
+                if taken.contains(host) { ClaimPriority::Fallback } else { ClaimPriority::Redirect };
+            let backend = backend.clone();
             let route = RouteClaim { wanted, cost: None, backend, standing, tls, group, repeated: false };
             self.claims.routes.push(route);
         }
