@@ -10,7 +10,7 @@ use haptic_model::{Bundle, BundleFile, Diagnostic, crd::Allowance};
 /// The Lua file of the built-in libraries, by the digest of its text: with the library ingress, and with the library gateway without it. It
 /// holds no value of an object.
 const OF_LIBRARIES: [&str; 2] = [
-    "d3166680017eafa83f0eaa0d90703c6914c3d32c415d607425d6d610cf92d6d2",
+    "4f586f939e9a59bf506f7b48880db13d42ffde06a96c012d88edc0e51bb346f9",
     "2da0e06161ebb6bcb1d799ca994b6af9771a8f69316c3d3e6302cd1a3857f650",
 ];
 
