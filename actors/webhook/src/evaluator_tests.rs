@@ -209,7 +209,10 @@ async fn a_route_that_can_never_be_served_is_refused_and_one_that_may_be_later_i
     for rules in [json!([regex("(")]), json!([backend("cart"), regex("(")])] {
         let refused = fixture.says(put(&route(rules))).await;
         let said = message(&refused);
-        assert!(said.contains("httproutes shop/cart") && said.contains("value of \"a\""), "{said}");
+        assert!(
+            said.contains("httproutes shop/cart") && said.contains("the value of header \"a\""),
+            "{said}"
+        );
     }
     let warned = fixture.says(put(&route(json!([backend("cart")])))).await;
     let ReviewAnswer::Allowed { warnings } = &warned else { panic!("{warned:?}") };

@@ -373,8 +373,8 @@ fn partly_invalid(
 
 /// Whether nothing of a route can be done, and what cannot.
 fn unsupported(rules: &[ResolvedRule]) -> Option<(bool, String)> {
-    let why = |rule: &ResolvedRule| rule.unsupported.as_ref().map(sentence_of_rule);
-    let partly = |rule: &ResolvedRule| rule.dropped.as_ref().map(sentence_of_share);
+    let why = |rule: &ResolvedRule| rule.unsupported.as_deref().map(sentence_of_rule);
+    let partly = |rule: &ResolvedRule| rule.dropped.as_deref().map(sentence_of_share);
     let broken: Vec<(usize, String)> = rules
         .iter()
         .enumerate()
@@ -391,11 +391,11 @@ fn unsupported(rules: &[ResolvedRule]) -> Option<(bool, String)> {
     Some((is_all, format!("Dropped Rule {number}: {sentence}{others}")))
 }
 
-fn sentence_of_rule(why: &String) -> String {
+fn sentence_of_rule(why: &str) -> String {
     // A match that cannot be read takes no request.
     format!("{why}; requests that its matches still take get an error")
 }
 
-fn sentence_of_share(why: &String) -> String {
+fn sentence_of_share(why: &str) -> String {
     format!("{why}; the share of requests that it would get gets an error")
 }

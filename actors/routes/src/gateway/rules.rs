@@ -217,10 +217,11 @@ impl RuleReader<'_> {
             // Also where only one of several has a weight: a rollout begins and ends so, and no step of it is a reload.
             _ => chosen(choices),
         };
-        // Nobody gets copies of what nobody can be asked about.
+        // Of what nobody can be asked about nobody gets copies, nor a redirect.
         for (_, settings) in &mut settings {
             if settings.contains_key("auth-place") && !settings.contains_key("auth") {
                 settings.remove("mirror");
+                settings.remove("redirect");
             }
         }
         let size = |settings: &MapSettings| {

@@ -147,9 +147,12 @@ fn a_rule_that_cannot_ask_lets_nobody_through() {
     let missing = asks(json!({"backendRef": {"name": "gone", "port": 80}}));
     let mut redirected = with("redirected", json!([missing, redirect]));
     redirected.as_object_mut().unwrap().remove("backendRefs");
+    let mut beside = with("beside", json!([missing]));
+    beside["backendRefs"][0]["filters"] = json!([redirect]);
     let rules = [
         with("missing", json!([missing])),
         redirected,
+        beside,
         with("abroad", json!([asks(json!({"backendRef": {"name": "s1", "namespace": "blog", "port": 80}}))])),
         with("grpc", json!([asks(json!({"protocol": "GRPC"}))])),
         with("body", json!([asks(json!({"forwardBody": {"maxSize": 100}}))])),
@@ -167,6 +170,7 @@ fn a_rule_that_cannot_ask_lets_nobody_through() {
         for path in [
             "/missing",
             "/redirected",
+            "/beside",
             "/abroad",
             "/grpc",
             "/body",
