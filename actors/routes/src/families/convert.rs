@@ -277,7 +277,11 @@ impl Conversion<'_> {
 
     fn effect(&self, annotations: &BTreeMap<String, String>, about: About<'_>) -> ServedAnnotations {
         let foreign = self.foreign(annotations, about);
-        let is_spread = |name: &str| SPREAD.iter().any(|spread| name.starts_with(spread));
+        // Behind an app's root, which any Ingress of the host may say, comes what a family leads elsewhere, and not what ours do.
+        let is_behind_root =
+            |name: &str| name == "redirect-to" && self.family.family == Family::HaproxyIngress;
+        let is_spread =
+            |name: &str| is_behind_root(name) || SPREAD.iter().any(|spread| name.starts_with(spread));
         let values = foreign.ingress.written.values.iter().filter(|(name, _)| is_spread(name));
         let spread = values.map(|(name, value)| (*name, value.clone())).collect();
         let levels = || std::iter::once(&foreign.ingress).chain(foreign.of_services.values());
