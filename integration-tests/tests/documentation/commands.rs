@@ -100,7 +100,7 @@ const RUN_ELSEWHERE: &[(&str, &str)] = &[
     ),
     ("kubectl label secret servers-ca haproxy-haptic.org/use=ca", "the label of the same Secret"),
     (
-        "kubectl annotate ingress shop haproxy-haptic.org/server-ca-secret=servers-ca",
+        "kubectl annotate ingress shop haproxy-haptic.org/protocol=https haproxy-haptic.org/server-ca-secret=servers-ca",
         "the libraries' tests of servers set this annotation",
     ),
     (
