@@ -187,7 +187,9 @@ fn of_suspects_that_cost_a_reload_the_one_at_fault_is_alone_after_a_few_tries() 
             back.extend(tried.into_iter().map(|name| (name, true)));
         }
         let next = cluster.quarantine.next_try(cluster.now).unwrap();
-        assert!((5..=30).contains(&next.as_secs()), "a reload ends before the next one is tried: {next:?}");
+        // Once a bundle without them has passed, those that are due are tried at once.
+        let is_rest = next.is_zero() || (5..=30).contains(&next.as_secs());
+        assert!(is_rest, "a reload ends before the next one is tried: {next:?}");
         cluster.now += next;
         took += next;
         assert!(reloads < 25, "{held:?}");

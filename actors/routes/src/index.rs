@@ -242,13 +242,20 @@ impl RouteIndex {
         self.pace.due_objects()
     }
 
-    /// The objects of a namespace that a host is named by.
+    /// The objects of a namespace that a host is named by, or where it is a wildcard one right below it.
     pub(super) fn naming<'i>(
         &'i self,
         namespace: &'i str,
-        host: &str,
+        host: &'i str,
     ) -> impl Iterator<Item = &'i Arc<ObjectRef>> + 'i {
-        let naming = self.naming.get(host).into_iter().flatten();
+        let over = host.strip_prefix('*').filter(|over| !over.is_empty());
+        let is_below = move |name: &str| {
+            let label = over.and_then(|over| name.strip_suffix(over));
+            label.is_some_and(|label| !label.contains(['.', '*']))
+        };
+        // Few hosts are wildcards, and what is said of one is seldom another thing than before.
+        let below = self.naming.iter().filter(move |(name, _)| over.is_some() && is_below(name));
+        let naming = self.naming.get(host).into_iter().chain(below.map(|(_, objects)| objects)).flatten();
         naming.filter(move |object| &*object.namespace == namespace)
     }
 
@@ -512,8 +519,13 @@ impl RouteIndex {
         }
         // The routes for every host come first by name, then the wildcards.
         while let Some(host) = wildcards.pop_first() {
-            if self.decide_tls(&host, touched) || spreading.contains(&host) {
+            let is_other = self.decide_tls(&host, touched);
+            if is_other || spreading.contains(&host) {
                 for covered in self.hosts.covered_by(&host) {
+                    // Whoever has no certificate there is told of one of the wildcard's.
+                    let told = self.hosts.get(&covered).filter(|_| is_other && host.starts_with("*."));
+                    let told = told.into_iter().flat_map(|host| host.routes.claimants.iter());
+                    touched.objects.extend(told.map(|claimant| claimant.object.clone()));
                     let of_kind = if is_exact(&covered) { &mut exact } else { &mut wildcards };
                     of_kind.insert(covered);
                 }

@@ -130,7 +130,6 @@ impl World {
                 let host = HOSTS[host];
                 let rule = json!({"host": host, "http": {"paths": paths}});
                 let tls = match tls {
-                    _ if host.starts_with('*') => json!([]),
                     0 => json!([]),
                     1 => json!([{"hosts": [host]}]),
                     secret => json!([{"hosts": [host], "secretName": NAMES[secret - 1]}]),

@@ -127,6 +127,8 @@ impl<'a> Traveller<'a> {
         match name {
             "lower" => Sample::Text(text.to_ascii_lowercase()),
             "upper" => Sample::Text(text.to_ascii_uppercase()),
+            "ltrim" => Sample::Text(text.trim_start_matches(|c| argument(0).contains(c)).to_owned()),
+            "rtrim" => Sample::Text(text.trim_end_matches(|c| argument(0).contains(c)).to_owned()),
             "host_only" => Sample::Text(text.split_once(':').map_or(text, |(host, _)| host).to_owned()),
             "concat" => match self.fetch(&format!("var({})", argument(1))) {
                 Sample::Text(middle) => Sample::Text(format!("{text}{}{middle}{}", argument(0), argument(2))),

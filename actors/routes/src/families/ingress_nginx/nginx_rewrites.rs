@@ -29,8 +29,8 @@ impl NginxRedirect {
         let (target, is_open) = target.strip_suffix('?').map_or((target, true), |target| (target, false));
         let redirect = Self::of(code, target)?;
         // Behind a query of its own there would be a second one.
-        let keeps_query = is_open && !redirect.keeps;
-        (!keeps_query || !redirect.base.contains(['?', '#'])).then_some(Self { keeps_query, ..redirect })
+        let keeps_query = is_open && !redirect.keeps && !redirect.base.contains(['?', '#']);
+        Some(Self { keeps_query, ..redirect })
     }
 
     /// What options say of it.
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn redirects_are_those_of_all_requests_or_of_one_path() {
-        let of = |code: &str, target: &str| NginxRedirect::of(code, target).unwrap();
+        let of = |code: &str, target: &str| NginxRedirect::of_rewrite(code, target).unwrap();
         let whole = |target: &str| Some(NginxRewrite::Redirect(of("301", target)));
         assert_eq!(rewrite("^", "https://a.example/", "permanent"), whole("https://a.example/"));
         assert_eq!(
@@ -164,6 +164,12 @@ mod tests {
         let one = |path: &str, target: &str| Some(NginxRewrite::RedirectOf(path.into(), of("302", target)));
         assert_eq!(rewrite("^(/app)$", "$1/", "redirect"), one("/app", "/app/"));
         assert_eq!(rewrite("^/a\\.b$", "https://a.example/c", ""), one("/a.b", "https://a.example/c"));
+        let keeps =
+            |target: &str| of("301", target).options().contains(&("redirect-keep-query", "true".to_owned()));
+        assert_eq!(
+            ["/b", "/b?", "/b?c=d", "https://a.example$request_uri"].map(keeps),
+            [true, false, false, false]
+        );
         for (pattern, target) in
             [("^/a/(.*)$", "/b/$1"), ("^/a.*$", "/b"), ("^(/a)$", "/b$2"), ("^", "$scheme://a/")]
         {
