@@ -5,13 +5,14 @@ use super::{
     asked::Demands,
     claims::{Backend, ClaimPriority, Claims, RouteClaim},
     contest::{Claimant, Claimants, Contest, Holder},
+    families::neighbours::HostOfNamespace,
     findings::{
         certificates::{NamedCertificates, SecretsAtTime},
         named_objects::NamedObjects,
     },
     hosts::{Hosts, Tls},
     lists::{HostList, ListEntry, Lists},
-    matching::{Match, MatchShape, candidates_of, hosts},
+    matching::{Match, MatchShape, candidates_of, hosts, wildcard_over},
     memory::{Clock, Memory, Thing},
     owners::Owners,
     passthrough::is_root,
@@ -242,21 +243,28 @@ impl RouteIndex {
         self.pace.due_objects()
     }
 
-    /// The objects of a namespace that a host is named by, or where it is a wildcard one right below it.
-    pub(super) fn naming<'i>(
-        &'i self,
-        namespace: &'i str,
-        host: &'i str,
-    ) -> impl Iterator<Item = &'i Arc<ObjectRef>> + 'i {
-        let over = host.strip_prefix('*').filter(|over| !over.is_empty());
-        let is_below = move |name: &str| {
-            let label = over.and_then(|over| name.strip_suffix(over));
-            label.is_some_and(|label| !label.contains(['.', '*']))
+    /// The objects that name one of these hosts, or one right below a wildcard of them, in its namespace.
+    pub(super) fn naming(&self, hosts: &HashSet<HostOfNamespace>) -> BTreeSet<Arc<ObjectRef>> {
+        let in_namespace = |objects: &BTreeSet<Arc<ObjectRef>>, namespace: &str| {
+            let all = objects.iter().filter(|object| &*object.namespace == namespace);
+            all.cloned().collect::<Vec<_>>()
         };
-        // Few hosts are wildcards, and what is said of one is seldom another thing than before.
-        let below = self.naming.iter().filter(move |(name, _)| over.is_some() && is_below(name));
-        let naming = self.naming.get(host).into_iter().chain(below.map(|(_, objects)| objects)).flatten();
-        naming.filter(move |object| &*object.namespace == namespace)
+        let own = hosts.iter().filter_map(|(namespace, host)| Some((self.naming.get(host)?, namespace)));
+        let mut all: BTreeSet<_> = own.flat_map(|(objects, of)| in_namespace(objects, of)).collect();
+        // However many wildcards there are, hosts are gone through once.
+        let mut wildcards: HashMap<&str, Vec<&Arc<str>>> = HashMap::new();
+        for (namespace, host) in hosts.iter().filter(|(_, host)| host.starts_with("*.")) {
+            wildcards.entry(host).or_default().push(namespace);
+        }
+        if !wildcards.is_empty() {
+            for (host, objects) in &self.naming {
+                let over = wildcard_over(host);
+                for namespace in over.and_then(|over| wildcards.get(&*over)).into_iter().flatten() {
+                    all.extend(in_namespace(objects, namespace));
+                }
+            }
+        }
+        all
     }
 
     /// When an update is due though nothing may have changed.

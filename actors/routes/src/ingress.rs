@@ -112,11 +112,8 @@ pub fn claims(json: &[u8], classes: &Classes, ground: &IngressGround<'_>) -> Res
     let of_service = |name: &str| services.written(&metadata.namespace, name);
     let grouping = Grouping::new(metadata.name.clone(), written, settings, &of_service);
     let protocol = |backend: &Backend| services.protocol(&metadata.namespace, backend);
-    let reading = families.iter().map(|family| family.family).find(|family| family.reads_target_ports());
-    let by_target = |backend: &Backend| match reading? {
-        Family::IngressNginx => services.port_like(&metadata.namespace, backend),
-        _ => services.port_of_target(&metadata.namespace, backend),
-    };
+    let of_family = families.iter().map(|family| family.family).find(|family| family.reads_target_ports());
+    let by_target = |backend: &Backend| services.port_read_by(of_family?, &metadata.namespace, backend);
     let mut reading = Reading {
         claims: Claims::default(),
         tls,
@@ -161,8 +158,6 @@ pub fn claims(json: &[u8], classes: &Classes, ground: &IngressGround<'_>) -> Res
                 grouping.own().text(option).filter(|text| is_in_vain.is_empty() || *text == is_in_vain);
             claims.findings.extend(given.map(|_| options::without_tls(option)));
         }
-    }
-    if !is_passed && claims.routes.iter().all(|route| !route.tls) {
         let of_tls = ["tls-alpn", "tls-ciphers", "tls-min-version"].into_iter();
         let given = of_tls.filter(|option| grouping.own().values.contains_key(option));
         claims.findings.extend(given.map(options::without_tls));
@@ -314,14 +309,7 @@ impl Reading<'_> {
             let own = self.of_route(host, text, path.path_type.as_deref(), service);
             let family = self.grouping.annotations().path_rules(text);
             if let Some(family) = family.filter(|_| self.around.has_patterns(host)) {
-                let pattern = family.pattern(text);
-                match pattern {
-                    // What is not served is taken by shorter paths, which may let more in.
-                    Err(why) if !self.grouping.annotations().is_guarded() => {
-                        self.not_served(host, text, &why)
-                    }
-                    pattern => self.pattern(host, text, pattern, path.backend.as_ref(), own),
-                }
+                self.family_pattern(host, text, family.pattern(text), path.backend.as_ref(), own);
                 continue;
             }
             if let Some(pattern) = self.grouping.annotations().pattern(text, path.path_type.as_deref()) {
@@ -329,12 +317,7 @@ impl Reading<'_> {
                 continue;
             }
             if let Some(pattern) = self.foreign_pattern(path, text) {
-                match pattern {
-                    Ok(pattern) => {
-                        self.lead(pattern.of(host), text, path.backend.as_ref(), Some(&pattern), own)
-                    }
-                    Err(why) => self.not_served(host, text, &why),
-                }
+                self.family_pattern(host, text, pattern, path.backend.as_ref(), own);
                 continue;
             }
             let is_like_a_pattern = path.path_type.as_deref() != Some("Exact") && is_like_a_pattern(text);
@@ -408,11 +391,13 @@ impl Reading<'_> {
                 shortened(host)
             );
             let finding = Finding::new(FindingKind::ServiceMissing, sentence).at_host(host);
-            if !self.claims.findings.contains(&finding) {
+            // Paths of a host stand together.
+            if self.claims.findings.last() != Some(&finding) {
                 self.found(finding);
             }
         }
-        own.label.push_str(&format!(" signed in by {program:?}{}", sign_in.prefix));
+        let by = program.as_ref().map(|Backend { service, port }| format!("{service}:{port}"));
+        own.label.push_str(&format!(" signed in by {}{}", by.as_deref().unwrap_or("nobody"), sign_in.prefix));
         own.options.extend(sign_in.options_with(program.as_ref()));
     }
 
@@ -528,6 +513,22 @@ impl Reading<'_> {
         let shown = shortened(text);
         let sentence = format!("path {shown:?} {why}: it is not served");
         self.found(Finding::new(FindingKind::PathInvalid, sentence).at_host(host).at_path(&shown));
+    }
+
+    /// A path that a family has as a regular expression. What is not served is taken by shorter paths, which may let more in: of an Ingress
+    /// that keeps somebody out nothing is served.
+    fn family_pattern(
+        &mut self,
+        host: &str,
+        text: &str,
+        pattern: Result<Pattern, String>,
+        backend: Option<&IngressBackend>,
+        own: Option<OwnOptions>,
+    ) {
+        match pattern {
+            Err(why) if !self.grouping.annotations().is_guarded() => self.not_served(host, text, &why),
+            pattern => self.pattern(host, text, pattern, backend, own),
+        }
     }
 
     /// A path that is a regular expression.

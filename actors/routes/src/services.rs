@@ -2,6 +2,7 @@
 
 use crate::{
     claims::{Backend, Port},
+    families::Family,
     options::{PREFIX, Settings, Written, level::Level},
     sentences::shortened,
 };
@@ -183,26 +184,21 @@ impl Services {
         found.map(|(_, _, protocol)| *protocol)
     }
 
-    /// The port that kubernetes/ingress-nginx reads a backend's port as: the first that has this number or name, or leads to it
-    /// (`internal/ingress/controller/controller.go`, `serviceEndpoints`).
+    /// The port that a family reads a backend's port as, where that is not as it stands. In ingress-nginx it is the first that has this number
+    /// or name, or leads to it (`internal/ingress/controller/controller.go`, `serviceEndpoints`); in haproxy-ingress the first of that name,
+    /// else one that leads to it, else one of that number (`convutils.FindServicePort`).
     #[must_use]
-    pub fn port_like(&self, namespace: &str, backend: &Backend) -> Option<u16> {
-        let mut targets = self.known(namespace, &backend.service)?.targets.iter();
-        let wanted = backend.port.to_string();
-        let found = targets.find(|of| {
-            of.port.to_string() == wanted || *of.target == *wanted || of.name.as_deref() == Some(&*wanted)
-        });
-        Some(found?.port)
-    }
-
-    /// The port that jcmoraisjr/haproxy-ingress reads a backend's port as: the first of that name, else one that leads to a port of that name
-    /// or number, else one of that number (`convutils.FindServicePort`).
-    #[must_use]
-    pub fn port_of_target(&self, namespace: &str, backend: &Backend) -> Option<u16> {
+    pub fn port_read_by(&self, family: Family, namespace: &str, backend: &Backend) -> Option<u16> {
         let targets = &self.known(namespace, &backend.service)?.targets;
         let wanted = backend.port.to_string();
-        let named = targets.iter().find(|of| of.name.as_deref() == Some(&*wanted));
-        Some(named.or_else(|| targets.iter().find(|of| *of.target == *wanted))?.port)
+        let is_named = |of: &PortTarget| of.name.as_deref() == Some(&*wanted);
+        let leads = |of: &PortTarget| *of.target == *wanted;
+        let first = |is: &dyn Fn(&PortTarget) -> bool| targets.iter().find(|of| is(of)).map(|of| of.port);
+        match family {
+            Family::IngressNginx => first(&|of| of.port.to_string() == wanted || leads(of) || is_named(of)),
+            Family::HaproxyIngress => first(&is_named).or_else(|| first(&leads)),
+            Family::HaproxyOrg => None,
+        }
     }
 
     /// The first port of one.

@@ -341,8 +341,7 @@ impl Table {
         let mut leading: BTreeSet<_> = self.index.leading_to(&services).into_iter().collect();
         // What counts for them may be another thing than when they began to wait.
         leading.extend(self.index.due_objects().cloned());
-        leading
-            .extend(again.iter().flat_map(|(namespace, host)| self.index.naming(namespace, host).cloned()));
+        leading.extend(self.index.naming(&again));
         let mut leading: BTreeSet<ReferencingIngress> =
             leading.iter().map(|object| name_of(object)).collect();
         leading.extend(naming);

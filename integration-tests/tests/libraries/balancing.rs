@@ -245,6 +245,8 @@ fn servers_over_tls_and_behind_the_proxy_protocol_are_checked_as_they_are_used()
         slices.iter().find(|one| one["kind"] == "EndpointSlice" && one["metadata"]["name"] == "h1-tls-IPv4");
     let port = slice.unwrap()["ports"][0]["port"].to_string();
     seen("h1-tls", &[("protocol", "https"), ("health-check-port", &port)], &servers, 200);
+    let apart = echo::start().to_string();
+    seen("h1-tls", &[("protocol", "https"), ("health-check-port", &apart)], &servers, 200);
     seen("h2", &[("protocol", "h2")], &servers, 200);
     let asking = Around::asking(&authority, "proxied-tls.shop.svc");
     seen("proxied", &[("proxy-protocol", "v2")], &asking, 200);

@@ -84,6 +84,28 @@ fn a_page_keeps_what_says_how_a_client_may_go_on() {
 }
 
 #[test]
+fn an_answer_that_a_service_makes_keeps_it_too() {
+    let refusing = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = refusing.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for mut asked in refusing.incoming().flatten() {
+            drop(std::io::Read::read(&mut asked, &mut [0; 4096]));
+            let answer = b"HTTP/1.1 401 Who\r\nConnection: close\r\nContent-Length: 3\r\n\r\nwho";
+            drop(std::io::Write::write_all(&mut asked, answer));
+        }
+    });
+    let (answers, _) = auth_server::start();
+    let options = [("error-service", "refusing:80"), ("error-service-statuses", "401")];
+    let mut manifests = leading_to_answers(&options, answers);
+    manifests.extend(service("refusing", "IPv4", port, &["127.0.0.1"]));
+    on_each_haproxy(&manifests, |site| {
+        let asked = site.get(Scheme::Http, HOST, "/status/401");
+        let told = (asked.status, asked.header("www-authenticate"), asked.body.as_str());
+        assert_eq!(told, (401, Some("Basic realm=x"), "who"));
+    });
+}
+
+#[test]
 fn what_is_no_page_is_told_and_changes_nothing() {
     let large = "x".repeat(12_001);
     let wrong =

@@ -18,6 +18,12 @@ pub struct SignIn {
 /// What paths of such programs have in them. Others are not remembered, and not found.
 const PART: &str = "auth";
 
+/// Whether an object may have a path of such a program.
+#[must_use]
+pub fn may_have_program(json: &[u8]) -> bool {
+    json.windows(PART.len()).any(|part| part == PART.as_bytes())
+}
+
 /// A path as programs are looked up by it, if it may be that of one.
 #[must_use]
 pub fn path_of_program(path: &str) -> Option<&str> {

@@ -44,8 +44,8 @@ pub fn host_options(json: &[u8], classes: &Classes) -> (Age, Vec<(Arc<str>, Host
     let has = |key: &str| json.windows(key.len()).any(|part| part == key.as_bytes());
     let nothing = (Age::Unknown, Vec::new());
     let (says, has_tls) = (KEYS.into_iter().any(has), has("\"tls\""));
-    let may_sign_in = sign_in::path_of_program(std::str::from_utf8(json).unwrap_or_default()).is_some();
-    if !says && !has_tls && !may_sign_in {
+    let may_have_program = sign_in::may_have_program(json);
+    if !says && !has_tls && !may_have_program {
         return nothing;
     }
     let Ok(Ingress { metadata, spec }) = serde_json::from_slice(json) else { return nothing };
@@ -64,7 +64,7 @@ pub fn host_options(json: &[u8], classes: &Classes) -> (Age, Vec<(Arc<str>, Host
             all.entry(host).or_default().tls = true;
         }
     }
-    if may_sign_in && families.iter().any(spreads) {
+    if may_have_program && families.iter().any(spreads) {
         programs(&rules, &mut all);
     }
     let age = metadata.creation_timestamp.map_or(Age::Unknown, Age::Since);

@@ -156,12 +156,13 @@ impl Annotations {
     /// Whether something of it guards access.
     #[must_use]
     pub fn is_guarded(&self) -> bool {
-        let levels = self.paths.values().chain([&self.ingress, &self.foreign.ingress.written]);
-        let signs_in = self.foreign.ingress.sign_in.is_some();
-        signs_in
-            || levels
-                .flat_map(|written| written.values.keys())
-                .any(|name| row(name).is_some_and(|row| row.guards))
+        let foreign = || std::iter::once(&self.foreign.ingress).chain(self.foreign.of_services.values());
+        let of_foreign = foreign().map(|level| &level.written);
+        let levels = self.paths.values().chain([&self.ingress]).chain(of_foreign);
+        let has_guards =
+            |written: &Written| written.values.keys().any(|name| row(name).is_some_and(|row| row.guards));
+        foreign().any(|level| level.closed || level.blocked.is_some() || level.sign_in.is_some())
+            || levels.into_iter().any(has_guards)
     }
 
     /// What requests for a path that leads to a Service must have besides.

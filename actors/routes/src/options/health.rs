@@ -84,7 +84,7 @@ pub(super) const PORT: Row = Row {
     name: "health-check-port",
     kind: Kind::Number { least: 1, most: 65_535, what: "a port" },
     example: "9090",
-    about: "The port of each server that is asked; that of requests without it.",
+    about: "The port of each server that is asked; that of requests without it. Another port than that of requests is asked in clear and without the PROXY protocol.",
     ..OF_CHECKS
 };
 

@@ -140,7 +140,8 @@ impl AskedPorts {
             .collect();
         // What is not known may be what was to guard it.
         findings.extend(written.unknown().map(|found| {
-            let sentence = format!("{}, and it is served at no port", found.sentence);
+            let sentence =
+                format!("{}: while it stands there, the Service is served at no port", found.sentence);
             Finding { sentence, ..found }
         }));
         let is_known = findings.is_empty();
