@@ -62,6 +62,22 @@ fn what_code_reads_together_with_others_is_named_there() {
 }
 
 #[test]
+fn of_thousands_of_lines_that_are_wrong_the_first_few_are_told() {
+    for (family, key, line) in [
+        ("haproxy-org", "request-set-header", "X-A %[rand]"),
+        ("haproxy-org", "path-rewrite", "(a+)+b /x"),
+        ("haproxy-ingress", "request-set-headers", "X-A: %[rand]"),
+    ] {
+        let settings = settings(json!({family: {}}));
+        let prefix = settings.families[0].family.prefixes()[0];
+        let ingress = BTreeMap::from([(format!("{prefix}{key}"), format!("{line}\n").repeat(2_000))]);
+        let about = About { namespace: "shop", ..About::default() };
+        let found = translate(&settings.families[0], &ingress, None, about, &settings).findings;
+        assert!((1..=10).contains(&found.len()), "{key}: {}", found.len());
+    }
+}
+
+#[test]
 fn what_has_no_value_says_nothing_and_hides_what_is_farther() {
     let of = |family: &str, config: serde_json::Value, ingress: &[(&str, &str)], service: &[(&str, &str)]| {
         let settings = settings(json!({family: {"config": config}}));

@@ -19,6 +19,9 @@ pub const EVERYBODY: &str = "0.0.0.0/0, ::/0";
 /// So many names that are no key's are told.
 const FEW: usize = 5;
 
+/// So much is told of one annotation.
+const MOST_FINDINGS: usize = 10;
+
 /// What annotations say, read by the types of the table.
 #[derive(Debug)]
 pub struct Said<'s> {
@@ -360,6 +363,8 @@ pub struct Translation<'t> {
     /// What is said of them.
     pub findings: Vec<Finding>,
     unknown: usize,
+    /// How much was found at each annotation.
+    told: BTreeMap<String, usize>,
     /// The annotations by which keys are written.
     written: BTreeMap<&'static str, String>,
 }
@@ -389,6 +394,7 @@ impl<'t> Translation<'t> {
             blocked: None,
             findings,
             unknown: 0,
+            told: BTreeMap::new(),
             written: BTreeMap::new(),
         }
     }
@@ -645,7 +651,13 @@ impl<'t> Translation<'t> {
         self.find_at(kind, &annotation, &sentence);
     }
 
+    /// Thousands of lines of an annotation may be wrong: the first few are told.
     fn find_at(&mut self, kind: FindingKind, annotation: &str, sentence: &str) {
+        let told = self.told.entry(annotation.to_owned()).or_default();
+        *told += 1;
+        if *told > MOST_FINDINGS {
+            return;
+        }
         let finding = Finding::new(kind, format!("annotation {annotation} {sentence}"));
         self.findings.push(finding.at_annotation(annotation));
     }
