@@ -1,7 +1,11 @@
 //! What a check or a pod refuses, and whom it goes back for.
 
-use crate::support::cluster::{cluster, note, put, report};
-use haptic_model::FailureReport;
+use crate::support::{
+    Setup,
+    cluster::{Cluster, TEMPLATE, cluster, note, put, report},
+};
+use haptic_model::{FailureReport, Snapshot};
+use serde_json::json;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 #[test]
@@ -196,4 +200,35 @@ fn of_suspects_that_cost_a_reload_the_one_at_fault_is_alone_after_a_few_tries() 
     }
     assert_eq!(back.len(), 15, "everybody else is back by then");
     assert!(took < Duration::from_secs(150), "{took:?}");
+}
+
+/// The ConfigMap of another controller, with a value.
+fn settings(setup: Setup, value: &str) -> Setup {
+    let object = json!({"metadata": {"namespace": "edge", "name": "theirs"}, "data": {"limit-rate": value}});
+    setup.object("configmaps", "edge", "theirs", &["edge", "theirs"], object)
+}
+
+#[test]
+fn settings_that_spoil_what_did_not_change_go_back_themselves() {
+    let mut setup = Setup::new(TEMPLATE)
+        .with("watchedResources/configmaps", json!({"apiVersion": "v1", "resources": "configmaps"}))
+        .extra(json!({"annotationFamilies": {"ingress-nginx": {"configMap": "edge/theirs"}}}));
+    setup.stores.insert("configmaps".into(), Snapshot::full());
+    let mut cluster = Cluster::new(put(put(setup, "a", "a.example"), "b", "b.example"));
+    cluster.render();
+    for (before, is_former) in [(None, "theirs false"), (Some("500"), "theirs true")] {
+        if let Some(good) = before {
+            cluster.change(|setup| settings(setup, good));
+            cluster.render();
+            assert_eq!(cluster.held(), Vec::<String>::new(), "it is good again");
+        }
+        cluster.change(|setup| settings(setup, "5000000"));
+        let outcome = cluster.render_unchecked(None);
+        let reports = ["a", "b"].map(|name| report(&cluster, &outcome, name, false));
+        let objects = reports.iter().flat_map(|report| report.objects.clone()).collect();
+        let both = Arc::new(FailureReport { objects, ..(*reports[0]).clone() });
+        let text = cluster.render_unchecked(Some(&both)).rendering.unwrap().bundle.config.text.clone();
+        assert!(text.contains("a.example") && text.contains("b.example"), "{text}");
+        assert_eq!(cluster.held(), [is_former]);
+    }
 }

@@ -31,11 +31,9 @@ pub(crate) fn in_vain(
     let is_of_own_route = grouping.annotations().foreign().paths.is_none();
     let is_asked = is_of_own_route && grouping.own().values.contains_key("app-root");
     let is_there = claims.routes.is_empty() || claims.routes.iter().any(|route| takes_root(&route.wanted));
-    (is_asked && !is_there).then(|| {
-        let ours = format!("{}app-root", options::PREFIX);
-        let written = annotations.keys().find(|key| key.ends_with("/app-root")).unwrap_or(&ours);
-        options::root_without_path(written)
-    })
+    // What counts for all Ingresses of a class is no fault of this one.
+    let written = annotations.keys().find(|key| key.ends_with("/app-root"))?;
+    (is_asked && !is_there).then(|| options::root_without_path(written))
 }
 
 pub(crate) fn takes_root(wanted: &Match) -> bool {

@@ -77,7 +77,7 @@ impl Classes {
     #[must_use]
     pub fn of(config: &ActiveConfig, snapshots: &Snapshots) -> Self {
         let options = Arc::new(Settings::of(&config.spec.templating_settings.extra_context));
-        let of_classes = FamiliesOfClasses::of(&options.families, &config.spec, snapshots);
+        let of_classes = FamiliesOfClasses::of(&options, &config.spec, snapshots);
         let Some(store) = store_of(&config.spec).and_then(|name| snapshots.get(name)) else {
             return Self { spelling: spelling(config), options, families: of_classes, ..Self::all() };
         };
@@ -125,7 +125,7 @@ impl Classes {
             }
             // What a class of theirs names by its parameters is in their words.
             if taken {
-                classes.families.take_parameters(name, &value, &config.spec, snapshots);
+                classes.families.take_parameters(name, &value, &classes.options, &config.spec, snapshots);
             } else if let Some(settings) = config_maps.settings(name, &value, &classes.options) {
                 classes.of_classes.insert(name.clone(), settings);
             }
@@ -149,6 +149,11 @@ impl Classes {
         let class = class.or(self.default.as_deref());
         let controller = class.and_then(|class| self.controllers.get(class)).map(|controller| &**controller);
         self.families.of_class(class).iter().filter(move |family| family.is_of(class, controller))
+    }
+
+    /// Whether a ConfigMap of a family's controller says something by one of these keys.
+    pub(super) fn says_by_config(&self, keys: &[&str]) -> bool {
+        self.families.says_by_config(keys)
     }
 
     /// Whether Ingresses of a namespace may say something of each other's.
@@ -315,6 +320,39 @@ pub(super) fn store_of(spec: &HAProxyTemplateConfigSpec) -> Option<&str> {
         w.resources == "ingressclasses" && w.api_version.starts_with("networking.k8s.io/")
     };
     spec.watched_resources.iter().find(|(_, w)| is(w)).map(|(name, _)| name.as_str())
+}
+
+/// The objects in which operators say what counts for all Ingresses, or for those of a class: IngressClasses, and the ConfigMaps that these
+/// and the families of annotations name.
+#[must_use]
+pub fn settings_objects(config: &ActiveConfig, snapshots: &Snapshots) -> Vec<Arc<ObjectRef>> {
+    let spec = &config.spec;
+    let families = FamilySettings::of(&spec.templating_settings.extra_context);
+    let of_families: Vec<(String, String)> = families
+        .iter()
+        .filter_map(|family| family.config_map.as_deref()?.split_once('/'))
+        .map(|(namespace, name)| (namespace.to_owned(), name.to_owned()))
+        .collect();
+    let mut all = Vec::new();
+    let mut named = of_families.clone();
+    let classes = store_of(spec).and_then(|name| snapshots.get(name));
+    for (store, object) in classes.iter().flat_map(|store| store.iter().map(move |object| (store, object))) {
+        all.push(object.reference.clone());
+        let Ok(Some(class)) = store.load(object) else { continue };
+        let Ok(value) = class.value() else { continue };
+        let text = |field: &str| {
+            value.pointer("/spec/parameters").and_then(|of| of.get(field)).and_then(Value::as_str)
+        };
+        // Without a namespace it is that of the controller's own.
+        let namespaces = of_families.iter().map(|(namespace, _)| namespace.as_str());
+        let namespaces: Vec<&str> = text("namespace").map_or_else(|| namespaces.collect(), |one| vec![one]);
+        let name = text("name").unwrap_or_default();
+        named.extend(namespaces.into_iter().map(|namespace| (namespace.to_owned(), name.to_owned())));
+    }
+    let found =
+        named.iter().filter_map(|(namespace, name)| config_maps::find(spec, snapshots, namespace, name));
+    all.extend(found.map(|found| found.reference));
+    all
 }
 
 /// The names under which Ingresses are watched.

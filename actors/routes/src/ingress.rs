@@ -156,15 +156,19 @@ pub fn claims(json: &[u8], classes: &Classes, ground: &IngressGround<'_>) -> Res
         for (option, is_in_vain) in [("ssl-redirect", "true"), ("client-ca-secret", "")] {
             let given =
                 grouping.own().text(option).filter(|text| is_in_vain.is_empty() || *text == is_in_vain);
+            let given = given.filter(|_| grouping.annotations().says(option));
             claims.findings.extend(given.map(|_| options::without_tls(option)));
         }
         let of_tls = ["tls-alpn", "tls-ciphers", "tls-min-version"].into_iter();
         let given = of_tls.filter(|option| grouping.own().values.contains_key(option));
+        let given = given.filter(|option| grouping.annotations().says(option));
         claims.findings.extend(given.map(options::without_tls));
     }
     claims.findings.extend(app_root::in_vain(&grouping, &claims, &annotations));
+    let says_code = grouping.annotations().says("redirect-code");
     let (groups, refused, ineffective) = grouping.done();
-    claims.findings.extend(options::code_without_redirect(groups.iter().map(|group| &group.options)));
+    let in_vain = || options::code_without_redirect(groups.iter().map(|group| &group.options));
+    claims.findings.extend(says_code.then(in_vain).flatten());
     claims.named_objects = named_objects::named_by(groups.iter().map(|group| &group.options));
     claims.groups = groups_of(&metadata.namespace, groups, settings);
     claims.asked = auth::services_of(&metadata.namespace, &claims.groups);

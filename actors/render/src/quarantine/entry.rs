@@ -3,10 +3,11 @@
 use super::RenderTiming;
 use crate::engine::Read;
 use haptic_model::{
-    ActiveConfig, Diagnostic, Generation, Instead, Object, ObjectRef, Quarantined, Snapshots, store::Key,
+    ActiveConfig, Diagnostic, Generation, Instead, Object, ObjectRef, Quarantined, Snapshots,
+    pipeline::Rendered, store::Key,
 };
 use haptic_routes::{
-    class::ingress_stores,
+    class::{ingress_stores, settings_objects},
     options::{Settings, mended},
 };
 use std::{
@@ -285,6 +286,18 @@ pub(super) fn changed_for(
     };
     let changed = reads.iter().filter(|read| found(read, now).iter().any(is_changed));
     changed.map(|read| read.resource.clone()).collect()
+}
+
+/// The objects with settings for all Ingresses, or for a class of them, that are other ones than when all was good.
+pub(super) fn changed_settings(
+    config: &ActiveConfig,
+    good: Option<&Arc<Rendered>>,
+    now: &Snapshots,
+) -> Vec<Arc<ObjectRef>> {
+    let Some(good) = good else { return Vec::new() };
+    let mut all = settings_objects(config, now);
+    all.retain(|object| !is_same_in(object, &good.snapshots, now));
+    all
 }
 
 /// Whether an object is there in both, in the same version.

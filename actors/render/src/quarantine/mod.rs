@@ -198,11 +198,22 @@ impl QuarantineState {
         }
         let good = complaint.good.as_ref().or(moment.good);
         let spoilt = self.refuse_again(complaint, &reads, moment);
+        let settings = entry::changed_settings(job.config, good, &complaint.rendered.snapshots);
         let proven = complaint.objects.iter().map(|of| (of, false));
         for ((object, why), suspected) in proven.chain(suspects(complaint, good).map(|of| (of, true))) {
             let checked =
                 entry::find(&complaint.rendered.snapshots, object).map(|(object, _)| object.clone());
             let Some(checked) = checked else { continue };
+            // One that is as it was is at fault for what the settings say now: these go back, or it would lose what it had.
+            let is_as_before =
+                good.is_some_and(|good| entry::is_same_in(object, &good.snapshots, job.snapshots));
+            if is_as_before && !settings.is_empty() {
+                for one in &settings {
+                    let found = FoundBy::ByChecks { relapses: 1, seen: Vec::new() };
+                    self.hold(one, why.clone(), found, job, &RenderTiming { good, ..*moment });
+                }
+                continue;
+            }
             // A renderer that begins anew hears old complaints again.
             let has_passed = moment.good.is_some_and(|good| {
                 good.reconcile.generation > complaint.rendered.reconcile.generation

@@ -3,7 +3,7 @@
 
 use super::{
     balance,
-    header_steps::{HeaderStep, HeadersTo},
+    header_steps::{HeaderStep, HeadersTo, distrust},
     log_format,
     translation::{Said, Translation},
 };
@@ -56,17 +56,35 @@ pub(super) fn translate(keys: &[&'static str], said: &Said<'_>, out: &mut Transl
                 "has lines of haproxy.cfg: nothing of it counts without `snippets: translate`".to_owned()
             }
         };
-        match guard() {
+        let lists = ["allow-from", "deny-from"].iter().any(|list| out.values.contains_key(list));
+        let addresses =
+            || lines.iter().find(|line| lists && words_of(line).iter().any(|word| word == "set-src"));
+        match guard().or_else(addresses) {
             Some(line) => out.close(key, &format!("{why}; {line:?} may keep requests out")),
             None => out.cannot(key, &why),
         }
+        for name in lines.iter().filter_map(|line| told_to_servers(line)) {
+            distrust(&name, key, out);
+        }
     }
+}
+
+/// The header whose value a line that is not translated sets for servers, or takes from clients.
+fn told_to_servers(line: &str) -> Option<String> {
+    let words = words_of(line);
+    let [phase, verb, name, ..] = words.as_slice() else { return None };
+    (phase == "http-request" && ["set-header", "del-header"].contains(&verb.as_str())).then(|| name.clone())
+}
+
+/// The words of a line, and where its quotation has no end, what stands between blanks.
+fn words_of(line: &str) -> Vec<String> {
+    words(line).unwrap_or_else(|| line.split_whitespace().map(str::to_owned).collect())
 }
 
 /// Whether a line that is not translated keeps requests out: it refuses them, answers itself, or leads elsewhere, if only to a page that
 /// asks for a password.
 fn keeps_out(line: &str) -> bool {
-    let words = words(line).unwrap_or_else(|| line.split_whitespace().map(str::to_owned).collect());
+    let words = words_of(line);
     let has = |wanted: &str| words.iter().any(|word| word == wanted);
     // `http-request redirect`, or `redirect` alone as older lines have it.
     let does = |word: &str| words.iter().take(2).any(|first| first == word);
@@ -74,7 +92,10 @@ fn keeps_out(line: &str) -> bool {
         words.iter().skip_while(|first| *first != word).nth(1).is_some_and(|second| second == next)
     };
     let has_condition = has("if") || has("unless");
+    // Which headers of clients that takes is not known by one name.
+    let takes_several = does("del-header") && has("-m");
     words.iter().any(|word| is_guard(word))
+        || takes_several
         || ANSWERS.into_iter().any(does)
         || (does("redirect") && !is_followed_by("redirect", "scheme"))
         || (has_condition && DETOURS.into_iter().any(does))
@@ -172,6 +193,11 @@ impl LinesOfBackend {
         self.other("redirect-to", target);
         self.other("redirect-code", code);
         is_good && REDIRECTS.contains(&code) && !target.contains(['%', '\n'])
+    }
+
+    /// Servers get nothing from clients by these headers, which cannot be said.
+    pub(super) fn distrusts(&mut self, names: impl Iterator<Item = String>) {
+        self.headers.extend(names.map(|name| (HeadersOf::Requests, HeaderStep::Unsaid(name))));
     }
 
     /// An option by itself, where nothing said more of it.

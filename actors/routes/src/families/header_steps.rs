@@ -18,7 +18,41 @@ pub(super) enum HeaderStep {
     Add(String, String),
     /// It is not there.
     Remove(String),
+    /// It has a value that cannot be said.
+    Unsaid(String),
 }
+
+/// Headers in which clients speak for themselves, whatever lines say of them.
+const OF_CLIENTS: [&str; 12] = [
+    "accept",
+    "authorization",
+    "cache-control",
+    "cookie",
+    "date",
+    "host",
+    "origin",
+    "pragma",
+    "priority",
+    "range",
+    "referer",
+    "user-agent",
+];
+/// What names of others begin with.
+const BEGIN_OF_CLIENTS: [&str; 5] = ["accept-", "access-control-", "content-", "if-", "sec-"];
+
+/// What servers are told of each request in any case.
+const TOLD: [&str; 10] = [
+    "forwarded",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-port",
+    "x-forwarded-prefix",
+    "x-forwarded-proto",
+    "x-forwarded-scheme",
+    "x-original-forwarded-for",
+    "x-real-ip",
+    "x-request-id",
+];
 
 /// The options for headers of one direction. Headers are removed first, then set, then added to.
 #[derive(Clone, Copy, Debug)]
@@ -53,22 +87,47 @@ impl HeadersTo {
         key: &str,
         out: &mut Translation<'_>,
     ) {
+        let mut has_room = true;
         for step in steps {
             let (option, name, text) = match step {
                 HeaderStep::Set(name, value) => (self.set, name, format!("{name}: {value}")),
                 HeaderStep::Add(name, value) => (self.add, name, format!("{name}: {value}")),
-                HeaderStep::Remove(name) => (self.remove, name, name.clone()),
+                HeaderStep::Remove(name) => (self.remove, name, self.removed(name)),
+                HeaderStep::Unsaid(name) => {
+                    self.distrust(name, key, out);
+                    continue;
+                }
             };
             if let Err(wanted) = out.read(option, &text) {
                 out.differs(key, &format!("has {:?}, which {wanted}: it is left out", shortened(&text)));
-                continue;
+            } else if has_room {
+                if option != self.add {
+                    self.forget(name, out);
+                }
+                has_room = out.add_line(option, &text, key);
+                if has_room {
+                    continue;
+                }
             }
             if option != self.add {
-                self.forget(name, out);
+                self.distrust(name, key, out);
             }
-            if !out.add_line(option, &text, key) {
-                return;
-            }
+        }
+    }
+
+    /// Servers believe what a header says that somebody sets for them: where that cannot be said, clients do not say it either.
+    fn distrust(self, name: &str, key: &str, out: &mut Translation<'_>) {
+        if self.of == HeadersOf::Requests {
+            self.forget(name, out);
+            distrust(name, key, out);
+        }
+    }
+
+    /// A name as it is removed: of requests in each spelling.
+    fn removed(self, name: &str) -> String {
+        match self.of {
+            HeadersOf::Requests => plain(name),
+            HeadersOf::Answers => name.to_owned(),
         }
     }
 
@@ -84,4 +143,27 @@ impl HeadersTo {
             }
         }
     }
+}
+
+/// Clients do not say anything to servers by a header that they may be told something by, which cannot be said.
+pub(super) fn distrust(name: &str, key: &str, out: &mut Translation<'_>) {
+    const OPTION: &str = "remove-request-headers";
+    let name = plain(name);
+    let is_of_clients =
+        OF_CLIENTS.contains(&&*name) || BEGIN_OF_CLIENTS.iter().any(|begin| name.starts_with(begin));
+    if is_of_clients || TOLD.contains(&&*name) || out.read(OPTION, &name).is_err() {
+        return;
+    }
+    let known = match out.values.get(OPTION) {
+        Some(OptionValue::Names(names)) => names.contains(&name),
+        _ => false,
+    };
+    if !known && !out.add_line(OPTION, &name, key) {
+        out.close(key, &format!("says to servers what {name} is, and clients would say it in its place"));
+    }
+}
+
+/// A name as most servers read it: many take _ for -.
+fn plain(name: &str) -> String {
+    name.to_ascii_lowercase().replace('_', "-")
 }

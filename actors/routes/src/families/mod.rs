@@ -13,6 +13,7 @@ pub mod forms;
 pub mod haproxy_ingress;
 pub mod haproxy_org;
 mod header_steps;
+mod health_check;
 pub mod ingress_nginx;
 pub mod key;
 pub mod log_format;
@@ -206,6 +207,8 @@ pub struct ForeignLevel {
     pub forms: forms::ForeignForms,
     /// What clients are asked for that have not signed in.
     pub sign_in: Option<SignIn>,
+    /// Whether servers get the certificate of a client as a whole, where that is not said of the host.
+    pub passes_certificate: Option<bool>,
 }
 
 impl ForeignOptions {
@@ -249,10 +252,11 @@ impl ForeignOptions {
                     level.forms = translation.forms;
                 }
                 level.sign_in = level.sign_in.take().or(translation.sign_in);
+                level.passes_certificate = level.passes_certificate.or(translation.passes_certificate);
                 // Of two families the first counts.
                 values = translation.values.into_iter().chain(values).collect();
             }
-            level.written = Written::of_values(values);
+            level.written = Written::of_others(values);
             level
         };
         let ingress = level(None);
@@ -281,6 +285,11 @@ impl ForeignOptions {
             let values = &mut level.written.values;
             if let Some(client) = client.filter(|_| !values.contains_key("client-ca-secret")) {
                 values.extend(client.iter().map(|(name, value)| (*name, value.clone())));
+                if let Some(passes) = level.passes_certificate
+                    && let Some(OptionValue::Headers(told)) = values.get_mut("client-certificate-headers")
+                {
+                    *told = haproxy_ingress::access::told(told, passes).into();
+                }
             }
         }
     }

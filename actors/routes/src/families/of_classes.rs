@@ -1,7 +1,7 @@
 //! The families with what the ConfigMaps of their controllers say: of all their Ingresses, and of those of one class.
 
 use super::{Family, FamilyConfig, FamilySettings};
-use crate::{config_maps, sentences::shortened};
+use crate::{config_maps, options::Settings, sentences::shortened};
 use haptic_model::{Finding, HAProxyTemplateConfigSpec, ObjectRef, Snapshots};
 use serde_json::Value;
 use std::{collections::BTreeMap, sync::Arc};
@@ -23,10 +23,11 @@ pub struct FamiliesOfClasses {
 impl FamiliesOfClasses {
     /// Of the settings, and of the ConfigMaps that they name. One that is not there says nothing.
     #[must_use]
-    pub fn of(families: &[FamilySettings], spec: &HAProxyTemplateConfigSpec, snapshots: &Snapshots) -> Self {
+    pub fn of(settings: &Settings, spec: &HAProxyTemplateConfigSpec, snapshots: &Snapshots) -> Self {
         let mut all = Self::default();
+        let families = settings.families.iter();
         let read: Vec<FamilySettings> =
-            families.iter().map(|family| all.with_config_map(family, spec, snapshots)).collect();
+            families.map(|family| all.with_config_map(family, settings, spec, snapshots)).collect();
         all.of_all = read.into();
         all
     }
@@ -34,12 +35,14 @@ impl FamiliesOfClasses {
     fn with_config_map(
         &mut self,
         family: &FamilySettings,
+        settings: &Settings,
         spec: &HAProxyTemplateConfigSpec,
         snapshots: &Snapshots,
     ) -> FamilySettings {
         let setting = format!("extraContext.annotationFamilies.{}", family.family.name());
-        let of_setting = family.config.findings.iter();
-        let of_setting = of_setting.map(|finding| format!("{setting}.config: {}", finding.sentence));
+        let of_setting = family.config.clone().with_findings(family.family, settings).findings;
+        let of_setting =
+            of_setting.into_iter().map(|finding| format!("{setting}.config: {}", finding.sentence));
         self.warnings.extend(of_setting);
         let Some(named) = &family.config_map else { return family.clone() };
         let (namespace, name) = named.split_once('/').unwrap_or(("", named));
@@ -51,6 +54,7 @@ impl FamiliesOfClasses {
             return family.clone();
         };
         let config = FamilyConfig::read(family.family, &found.data);
+        let config = config.with_findings(family.family, settings);
         self.note(&found.reference, &config);
         family.above(&config)
     }
@@ -60,6 +64,7 @@ impl FamiliesOfClasses {
         &mut self,
         class: &Arc<str>,
         value: &Value,
+        settings: &Settings,
         spec: &HAProxyTemplateConfigSpec,
         snapshots: &Snapshots,
     ) {
@@ -88,6 +93,7 @@ impl FamiliesOfClasses {
             return;
         };
         let config = FamilyConfig::of_class(Family::HaproxyIngress, &found.data);
+        let config = config.with_findings(Family::HaproxyIngress, settings);
         let below = |family: &FamilySettings| match family.family {
             Family::HaproxyIngress => family.beneath(&config),
             _ => family.clone(),
@@ -101,6 +107,13 @@ impl FamiliesOfClasses {
         if !config.findings.is_empty() {
             self.findings.insert(config_map.clone(), crate::sentences::few(config.findings.clone()));
         }
+    }
+
+    /// Whether a ConfigMap of theirs says something by one of these keys.
+    #[must_use]
+    pub fn says_by_config(&self, keys: &[&str]) -> bool {
+        let mut all = self.of_class.values().chain([&self.of_all]).flat_map(|families| families.iter());
+        all.any(|family| keys.iter().any(|key| family.config.values.contains_key(key)))
     }
 
     /// Those that count for a class.

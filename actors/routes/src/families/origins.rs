@@ -13,6 +13,9 @@ const NOBODY: &str = "https://nobody.invalid";
 const ANY: [&str; 5] = [".*", "^.*$", ".+", "^.+$", "^.*"];
 const ANY_WHOLE: &str = ".+";
 
+/// With which an expression takes letters of either case.
+const ANY_CASE: &str = "(?i)";
+
 /// So many origins one expression stands for.
 const MOST: usize = 100;
 /// No origin has more bytes: a scheme, a host's name and a port.
@@ -31,19 +34,33 @@ pub fn set(expressions: &[&str], more: &[&str], key: &str, out: &mut Translation
         out.set("cors-allow-origin", &all.join(", "), key);
         return out.values.contains_key("cors-allow-origin");
     }
+    // The case counts in all of them, or in none.
+    let flag = if expressions.iter().all(|text| text.starts_with(ANY_CASE)) { ANY_CASE } else { "" };
     let whole = |text: &&str| {
-        let text = if ANY.contains(text) { ANY_WHOLE } else { text };
+        let text = text.strip_prefix(flag).unwrap_or(text);
+        let text = if ANY.contains(&text) { ANY_WHOLE } else { text };
         let text = text.strip_prefix('^').unwrap_or(text);
         format!("(?:{})", text.strip_suffix('$').unwrap_or(text))
     };
     let pattern = expressions.iter().map(whole).collect::<Vec<_>>().join("|");
-    out.set("cors-allow-origin-regex", &pattern, key);
+    if let Some(rest) = expressions.iter().find(|text| begins_within(text)) {
+        let how = format!("has {rest:?}, which is compared with whole origins and takes none of them");
+        out.differs(key, &how);
+    }
+    out.set("cors-allow-origin-regex", &format!("{flag}{pattern}"), key);
     if !out.values.contains_key("cors-allow-origin-regex") {
         return false;
     }
     let all: Vec<String> = more.into_iter().chain([NOBODY.to_owned()]).collect();
     out.set("cors-allow-origin", &all.join(", "), key);
     true
+}
+
+/// Whether an expression finds something behind the begin of an origin alone: each begins with its scheme.
+fn begins_within(text: &str) -> bool {
+    let text = text.strip_prefix(ANY_CASE).unwrap_or(text);
+    let is_literal = text.starts_with("\\.") || text.starts_with(|c: char| c.is_ascii_alphanumeric());
+    is_literal && !text.contains("//") && text != "null"
 }
 
 /// `*`, of which pages are told as it stands, or the origins; `None` where the expression is not one of whole origins.

@@ -55,6 +55,20 @@ impl FamilySettings {
         }
     }
 
+    /// Of what a ConfigMap alone says.
+    #[must_use]
+    pub(super) fn of_config(family: Family, config: FamilyConfig) -> Self {
+        Self {
+            family,
+            classes: BTreeSet::new(),
+            take_classes: BTreeSet::new(),
+            take_controllers: BTreeSet::new(),
+            snippets: false,
+            config,
+            config_map: None,
+        }
+    }
+
     /// Whether what the routes of a host leave over is answered by no wildcard and no route for every host.
     #[must_use]
     pub(crate) fn keeps_hosts(&self) -> bool {

@@ -77,6 +77,7 @@ impl<'s> Said<'s> {
             let main = main_name(family, name);
             if !self.is_settled(main, name) {
                 self.values.insert(main, (value.clone(), KeyPlace::Config));
+                translation.of_config.insert(main);
             } else if let Some((nearer, _)) = self.values.get_mut(name).filter(|_| adds_up(family, name)) {
                 *nearer = joined(value, nearer);
             }
@@ -356,6 +357,8 @@ pub struct Translation<'t> {
     pub forms: super::forms::ForeignForms,
     /// What clients are asked for that have not signed in.
     pub sign_in: Option<super::SignIn>,
+    /// Whether servers get the certificate of a client as a whole, where the family has each Ingress say it for itself.
+    pub passes_certificate: Option<bool>,
     /// Who is kept out of all routes of the hosts that have no lists of their own.
     pub over_host: BTreeMap<&'static str, OptionValue>,
     /// Who is kept out whatever counts before what the Ingress says of the family.
@@ -367,6 +370,10 @@ pub struct Translation<'t> {
     told: BTreeMap<String, usize>,
     /// The annotations by which keys are written.
     written: BTreeMap<&'static str, String>,
+    /// Keys that only the ConfigMap says.
+    of_config: BTreeSet<&'static str>,
+    /// What is said of these: it is told there, once.
+    pub(super) told_of_config: Vec<(FindingKind, String, String)>,
 }
 
 impl<'t> Translation<'t> {
@@ -390,12 +397,15 @@ impl<'t> Translation<'t> {
             answers: Vec::new(),
             forms,
             sign_in: None,
+            passes_certificate: None,
             over_host: BTreeMap::new(),
             blocked: None,
             findings,
             unknown: 0,
             told: BTreeMap::new(),
             written: BTreeMap::new(),
+            of_config: BTreeSet::new(),
+            told_of_config: Vec::new(),
         }
     }
 
@@ -532,6 +542,12 @@ impl<'t> Translation<'t> {
         self.settings.passthrough
     }
 
+    /// Whether lists of clients know an address that clients send by `header`: only the X-Forwarded-For of proxies that are trusted.
+    #[must_use]
+    pub fn knows_address_by(&self, header: &str) -> bool {
+        self.settings.trusts_proxies && header.trim().eq_ignore_ascii_case("x-forwarded-for")
+    }
+
     /// The object of that name; `None` where what is named is not looked at.
     ///
     /// # Errors
@@ -557,13 +573,13 @@ impl<'t> Translation<'t> {
     /// All requests get 503, because of `key`: what is wrong with it.
     pub fn close(&mut self, key: &str, why: &str) {
         self.closed = true;
-        self.find(FindingKind::ForeignUnreadable, key, format!("{why}: all requests get 503"));
+        self.guard(FindingKind::ForeignUnreadable, key, format!("{why}: all requests get 503"));
     }
 
     /// Nobody gets in, whatever other annotations say, because of `key`: what is wrong with it. For a controller whose refusals are 403.
     pub fn forbid(&mut self, key: &str, why: &str) {
         self.block(EVERYBODY);
-        self.find(FindingKind::ForeignUnreadable, key, format!("{why}: all requests get 403"));
+        self.guard(FindingKind::ForeignUnreadable, key, format!("{why}: all requests get 403"));
     }
 
     /// The same of lines that cannot be read.
@@ -590,13 +606,13 @@ impl<'t> Translation<'t> {
     /// Nothing of the Ingress is served, because of `key`: what is wrong with it.
     pub fn drop(&mut self, key: &str, why: &str) {
         self.dropped = true;
-        self.find(FindingKind::ForeignUnreadable, key, format!("{why}: nothing of the Ingress is served"));
+        self.guard(FindingKind::ForeignUnreadable, key, format!("{why}: nothing of the Ingress is served"));
     }
 
     /// Routes to the Service are left out, because of `key`: what is wrong with it.
     pub fn leave_out(&mut self, key: &str, why: &str) {
         self.left_out = true;
-        self.find(
+        self.guard(
             FindingKind::ForeignUnreadable,
             key,
             format!("{why}: nobody gets there, its routes are left out"),
@@ -645,7 +661,19 @@ impl<'t> Translation<'t> {
         self.find_at(FindingKind::ForeignNotServed, &shortened(written), &sentence);
     }
 
+    /// What leaves the Ingress served is told at the ConfigMap, where that says it.
     fn find(&mut self, kind: FindingKind, key: &str, sentence: String) {
+        if self.of_config.contains(key) && !self.written.contains_key(key) {
+            return self.told_of_config.push((kind, key.to_owned(), sentence));
+        }
+        self.guard(kind, key, sentence);
+    }
+
+    fn guard(&mut self, kind: FindingKind, key: &str, sentence: String) {
+        if self.of_config.contains(key) && !self.written.contains_key(key) {
+            let sentence = format!("{key} of the controller's ConfigMap {sentence}");
+            return self.findings.push(Finding::new(kind, sentence));
+        }
         let prefix = self.family.prefixes().first().copied().unwrap_or_default();
         let annotation = self.written.get(key).cloned().unwrap_or_else(|| format!("{prefix}{key}"));
         self.find_at(kind, &annotation, &sentence);

@@ -43,7 +43,8 @@ pub fn host_options(json: &[u8], classes: &Classes) -> (Age, Vec<(Arc<str>, Host
     ];
     let has = |key: &str| json.windows(key.len()).any(|part| part == key.as_bytes());
     let nothing = (Age::Unknown, Vec::new());
-    let (says, has_tls) = (KEYS.into_iter().any(has), has("\"tls\""));
+    let is_default = || classes.says_by_config(&["app-root", "server-alias"]);
+    let (says, has_tls) = (KEYS.into_iter().any(has) || is_default(), has("\"tls\""));
     let may_have_program = sign_in::may_have_program(json);
     if !says && !has_tls && !may_have_program {
         return nothing;

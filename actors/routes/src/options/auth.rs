@@ -229,10 +229,11 @@ pub const REQUEST_HEADERS: Row = Row {
 /// `auth-response-headers`.
 pub const RESPONSE_HEADERS: Row = Row {
     name: "auth-response-headers",
-    kind: Kind::HeaderNames,
+    kind: Kind::HeaderNamesOrStarts,
     example: "X-Auth-Request-User, X-Auth-Request-Email",
     guards: true,
-    about: "Headers of its answer that servers get. What clients send under these names, in any spelling, is removed.",
+    about: "Headers of its answer that servers get, or what their names begin with such as `X-Auth-*`; `*` for all but those of the connection, \
+        of the body and for clients. What clients send under these names, in any spelling, is removed; of `*` alone what the answer has.",
     ..BESIDE
 };
 

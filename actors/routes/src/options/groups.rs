@@ -153,6 +153,13 @@ impl Annotations {
         self.foreign.level(service).forms.pattern(path, path_type, raw)
     }
 
+    /// Whether the object itself says so in words of ours.
+    #[must_use]
+    pub fn says(&self, option: &str) -> bool {
+        let mut levels = self.paths.values().chain([&self.ingress]);
+        levels.any(|written| written.values.contains_key(option))
+    }
+
     /// Whether something of it guards access.
     #[must_use]
     pub fn is_guarded(&self) -> bool {

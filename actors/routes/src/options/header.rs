@@ -150,11 +150,26 @@ pub fn is_haproxys_own(name: &str) -> bool {
 /// The names in `text`, in lower case: of headers that somebody else than the two ends may set.
 #[must_use]
 pub fn names(text: &str) -> Option<Vec<String>> {
-    let read = |name: &str| {
-        let name = name.trim().to_ascii_lowercase();
-        (is_name(&name) && name != "host" && !is_haproxys_own(&name)).then_some(name)
-    };
+    each(text, name_of)
+}
+
+/// The same, and what names begin with, such as `x-auth-*`; `*` is all names.
+#[must_use]
+pub fn names_or_starts(text: &str) -> Option<Vec<String>> {
+    each(text, |name| match name.trim().strip_suffix('*') {
+        Some("") => Some("*".to_owned()),
+        Some(start) => name_of(start).map(|start| start + "*"),
+        None => name_of(name),
+    })
+}
+
+fn each(text: &str, read: impl Fn(&str) -> Option<String>) -> Option<Vec<String>> {
     (text.len() <= LONGEST_LINE).then(|| text.split(',').map(read).collect()).flatten()
+}
+
+fn name_of(text: &str) -> Option<String> {
+    let name = text.trim().to_ascii_lowercase();
+    (is_name(&name) && name != "host" && !is_haproxys_own(&name)).then_some(name)
 }
 
 fn is_name(name: &str) -> bool {

@@ -66,19 +66,20 @@ pub enum Kind {
     RequestKey,
     /// A size in bytes, or with k, m or g.
     Size,
+    /// The same, as HAProxy itself reads it: in 32 bits.
+    SizeOfHaproxy,
     /// Networks, separated by commas.
     Networks,
     /// `*`, or origins separated by commas.
     Origins,
     /// Names of headers or methods, separated by commas.
     Names,
-    /// The same for browsers, who get them as they are written.
-    NamesAsWritten {
-        /// Whether `*` is one.
-        or_all: bool,
-    },
+    /// The same for browsers, who get them as they are written; `*` is one.
+    NamesAsWritten,
     /// Names of headers that are passed on, separated by commas.
     HeaderNames,
+    /// The same, or what names begin with.
+    HeaderNamesOrStarts,
     /// Media types, separated by commas.
     MediaTypes,
     /// Some of these, separated by commas.
@@ -195,6 +196,7 @@ impl Kind {
             Self::TimeFromTo(least, most, _) => return time(text, least..=most, wrong),
             Self::RequestKey => RequestKey::of(text).map(OptionValue::RequestKey),
             Self::HeaderNames => header::names(text).map(named),
+            Self::HeaderNamesOrStarts => header::names_or_starts(text).map(named),
             Self::MediaTypes => media_types(text).map(named),
             Self::Several(all) => several(text, all).map(named),
             Self::Statuses => statuses(text).map(named),
@@ -203,16 +205,17 @@ impl Kind {
                 Some(OptionValue::AuthUrl(url))
             }
             Self::Size => byte_count(text).filter(|n| *n > 0).map(OptionValue::Number),
+            Self::SizeOfHaproxy => {
+                let fits = |n: &u64| (1..=u64::from(u32::MAX)).contains(n);
+                byte_count(text).filter(fits).map(OptionValue::Number)
+            }
             Self::Networks => {
                 let read = networks(text, settings.networks).map_err(|wanted| format!("must be {wanted}"))?;
                 Some(OptionValue::Networks(read.into()))
             }
             Self::Origins => return origins(text, settings.origins).ok_or_else(wrong),
-            Self::Names => names(text).map(named),
-            Self::NamesAsWritten { or_all: true } if text.trim() == "*" => Some(named(vec!["*".to_owned()])),
-            Self::NamesAsWritten { .. } => {
-                names(text).map(|_| named(vec![text.trim_matches(' ').to_owned()]))
-            }
+            Self::Names => names(text, false).map(named),
+            Self::NamesAsWritten => names(text, true).map(|_| named(vec![text.trim_matches(' ').to_owned()])),
             Self::Headers(of) => {
                 let read = headers_with_variables(text, settings.headers, of)
                     .map_err(|wanted| format!("must be {wanted}"))?;
@@ -240,7 +243,10 @@ impl Kind {
             Self::QualifiedServicePort => qualified_service(text).map(|_| OptionValue::Text(text.to_owned())),
             Self::Weights => weights(text).map(OptionValue::Weights),
             Self::Regex => return regex(text.to_owned()),
-            Self::OriginRegex => return regex(format!("^(?:{text})$")),
+            Self::OriginRegex => {
+                let (flag, text) = text.strip_prefix("(?i)").map_or(("", text), |rest| ("(?i)", rest));
+                return regex(format!("{flag}^(?:{text})$"));
+            }
             Self::Rewrites => return rewrites::read(text),
         };
         value.ok_or_else(wrong)
@@ -262,6 +268,10 @@ impl Kind {
                 "names of headers separated by commas, up to 1000 characters, without those that HAProxy itself sets"
                     .to_owned()
             }
+            Self::HeaderNamesOrStarts => {
+                "names of headers, or what they begin with such as X-Auth-*, separated by commas, up to 1000 characters, without those that HAProxy itself sets"
+                    .to_owned()
+            }
             Self::MediaTypes => {
                 format!("up to {MOST_MEDIA_TYPES} media types such as text/html, separated by commas")
             }
@@ -271,6 +281,7 @@ impl Kind {
             }
             Self::AuthUrl => super::auth::EXPECTED.to_owned(),
             Self::Size => "a size such as 500k or 10m, larger than 0".to_owned(),
+            Self::SizeOfHaproxy => "a size such as 500k or 10m, larger than 0 and less than 4g".to_owned(),
             Self::Networks => format!(
                 "networks such as 10.0.0.0/8 or fd00::/8, separated by commas, no more than {}",
                 settings.networks
@@ -279,10 +290,8 @@ impl Kind {
                 "* or origins such as https://shop.example or https://*.shop.example, separated by commas, no more than {} origins",
                 settings.origins
             ),
-            Self::Names | Self::NamesAsWritten { or_all: false } => {
-                "names separated by commas, up to 1000 characters".to_owned()
-            }
-            Self::NamesAsWritten { or_all: true } => "* or names separated by commas, up to 1000 characters".to_owned(),
+            Self::Names => "names separated by commas, up to 1000 characters".to_owned(),
+            Self::NamesAsWritten => "* or names separated by commas, up to 1000 characters".to_owned(),
             Self::Headers(_) => format!(
                 "lines of NAME: VALUE, no more than {} of up to 1000 bytes, without those that HAProxy itself sets",
                 settings.headers
@@ -332,7 +341,7 @@ impl Form {
                     && !text.as_bytes().windows(2).any(is_group)
             }
             Self::Cookie => {
-                let is_inner = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+                let is_inner = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
                 !text.is_empty() && !text.starts_with('-') && text.chars().all(is_inner)
             }
             Self::HeaderName => {
@@ -387,7 +396,7 @@ impl Form {
             Self::Target => format!(
                 "a path of up to {most} characters that begins with / or a group and has no blanks, |, ? and #, with \\1 (not $1) for the first group"
             ),
-            Self::Cookie => format!("1 to {most} letters, digits, - and _, the first of which is no -"),
+            Self::Cookie => format!("1 to {most} letters, digits, -, _ and ., the first of which is no -"),
             Self::HeaderName => format!("1 to {most} letters, digits, - and _"),
             Self::HeaderValue => format!("1 to {most} characters of ASCII without blanks around them"),
             Self::Path => {
@@ -518,9 +527,10 @@ fn weights(text: &str) -> Option<Vec<(String, u64)>> {
     (all.len() <= MOST_WEIGHTS && together <= 100).then_some(all)
 }
 
-fn names(text: &str) -> Option<Vec<String>> {
-    let is_name =
+fn names(text: &str, or_all: bool) -> Option<Vec<String>> {
+    let is_word =
         |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
+    let is_name = |name: &str| is_word(name) || (or_all && name == "*");
     let all: Vec<&str> = text.split(',').map(|name| name.trim_matches(' ')).collect();
     let is_trimmed = text.trim_matches(' ') == text;
     let good = text.len() <= 1000 && is_trimmed && all.iter().all(|name| is_name(name));

@@ -53,6 +53,8 @@ pub struct Written {
     pub refused: Vec<Refusal>,
     /// Options that do not stand at this level, with those at which they do.
     pub misplaced: Vec<&'static Row>,
+    /// Whether it is written in other words than ours.
+    pub is_of_others: bool,
     unknown: Unknown,
 }
 
@@ -65,10 +67,10 @@ struct Unknown {
 }
 
 impl Written {
-    /// Of values that were read elsewhere.
+    /// Of what annotations of others say.
     #[must_use]
-    pub fn of_values(values: BTreeMap<&'static str, OptionValue>) -> Self {
-        Self { values, ..Self::default() }
+    pub fn of_others(values: BTreeMap<&'static str, OptionValue>) -> Self {
+        Self { values, is_of_others: true, ..Self::default() }
     }
 
     /// Of names and texts at `level`.

@@ -81,6 +81,8 @@ pub struct Settings {
     pub app_protocol: bool,
     /// Whether Ingresses may have TLS passed through.
     pub passthrough: bool,
+    /// Whether there are proxies whose X-Forwarded-For is believed.
+    pub trusts_proxies: bool,
     /// What the class says.
     pub class: Class,
     /// Other controllers' annotations that are read.
@@ -99,6 +101,7 @@ impl Default for Settings {
             ssl_redirect: false,
             app_protocol: true,
             passthrough: false,
+            trusts_proxies: false,
             class: Class::default(),
             families: Arc::default(),
         }
@@ -106,7 +109,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Of `extraContext`: `annotationLimits`, `balanceAlgorithms`, `ingressOptions`, `sslRedirect`, `appProtocol`, `passthrough`, `annotationFamilies` and `routes`.
+    /// Of `extraContext`: `annotationLimits`, `balanceAlgorithms`, `ingressOptions`, `sslRedirect`, `appProtocol`, `passthrough`, `trustedProxies`,
+    /// `annotationFamilies` and `routes`.
     #[must_use]
     pub fn of(context: &Map<String, Json>) -> Self {
         let default = Self::default();
@@ -128,6 +132,10 @@ impl Settings {
             ssl_redirect: context.get("sslRedirect").is_some_and(on),
             app_protocol: context.get("appProtocol").is_none_or(on),
             passthrough: context.get("passthrough").is_some_and(on),
+            trusts_proxies: context
+                .get("trustedProxies")
+                .and_then(Json::as_array)
+                .is_some_and(|all| !all.is_empty()),
             class: Class::default(),
             families: FamilySettings::of(context).into(),
         };
@@ -146,6 +154,8 @@ pub struct RouteOptions {
     pub refused: Vec<Refusal>,
     /// What does nothing, or something else than it may seem.
     pub ineffective: Vec<Finding>,
+    /// Which are written in words of ours at the object, so that it can be told of them there.
+    written: BTreeSet<&'static str>,
 }
 
 /// What is found at an option of ours.
@@ -181,7 +191,7 @@ impl RouteOptions {
         let mut options = Self { values: settings.class.defaults.clone(), ..Self::default() };
         let (mut unknown, mut own) = (Vec::new(), BTreeSet::new());
         for written in levels.into_iter().rev().flatten() {
-            own.extend(written.values.keys().copied());
+            own.extend(written.values.keys().copied().filter(|_| !written.is_of_others));
             for [nearer, farther] in INSTEAD_OF {
                 if written.values.contains_key(nearer) {
                     options.values.remove(farther);
@@ -195,6 +205,7 @@ impl RouteOptions {
             options.ineffective.extend(written.misplaced.iter().map(misplaced));
             unknown.extend(written.unknown());
         }
+        options.written.clone_from(&own);
         options.set_against_each_other();
         if settings.class.enforced.is_empty() {
             own.clear();
@@ -210,7 +221,7 @@ impl RouteOptions {
             finding(FindingKind::OptionWithoutEffect, name, format!("annotation {PREFIX}{name} {sentence}"))
         };
         options.ineffective.extend(overridden.map(found).collect::<Vec<_>>());
-        options.leave_out_ineffective(settings);
+        options.leave_out_ineffective();
         options.ineffective.extend(unknown);
         options
     }

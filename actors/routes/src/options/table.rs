@@ -201,7 +201,7 @@ pub const TABLE: &[Row] = &[
     },
     Row {
         name: "bandwidth",
-        kind: Kind::Size,
+        kind: Kind::SizeOfHaproxy,
         example: "500k",
         reload: Reload::Change,
         about: "Of each answer no more than so many bytes a second are sent.",
@@ -310,7 +310,7 @@ pub const TABLE: &[Row] = &[
     },
     Row {
         name: "compression-min-size",
-        kind: Kind::Size,
+        kind: Kind::SizeOfHaproxy,
         example: "1k",
         with: With::Beside("compression"),
         reload: Reload::Change,
@@ -356,16 +356,16 @@ pub const TABLE: &[Row] = &[
     },
     Row {
         name: "cors-allow-headers",
-        kind: Kind::NamesAsWritten { or_all: true },
+        kind: Kind::NamesAsWritten,
         example: "X-A, X-B",
         default: "Authorization, Content-Type, X-Requested-With",
         with: With::Beside("cors-allow-origin"),
-        about: "Request headers that browsers may send; `*` for all but `Authorization`.",
+        about: "Request headers that browsers may send; `*` for all but `Authorization`, which may stand beside it.",
         ..ROW
     },
     Row {
         name: "cors-allow-methods",
-        kind: Kind::NamesAsWritten { or_all: true },
+        kind: Kind::NamesAsWritten,
         example: "GET, PUT",
         default: "GET, HEAD, POST, PUT, PATCH, DELETE",
         with: With::Beside("cors-allow-origin"),
@@ -399,10 +399,10 @@ pub const TABLE: &[Row] = &[
     },
     Row {
         name: "cors-expose-headers",
-        kind: Kind::NamesAsWritten { or_all: false },
+        kind: Kind::NamesAsWritten,
         example: "X-Total, X-Page",
         with: With::Beside("cors-allow-origin"),
-        about: "Headers of answers that scripts of other origins may read.",
+        about: "Headers of answers that scripts of other origins may read; `*` for all.",
         ..ROW
     },
     Row {

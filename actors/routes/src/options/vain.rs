@@ -1,7 +1,7 @@
 //! What is asked for in vain: options without those they go with, what other programs would read otherwise.
 
 use super::{
-    PREFIX, RouteOptions, Settings, finding,
+    PREFIX, RouteOptions, finding,
     table::{TABLE, With},
 };
 use haptic_model::{Finding, FindingKind};
@@ -16,12 +16,12 @@ const OVER_TLS: [&str; 4] =
 
 impl RouteOptions {
     /// Leaves out what does nothing, and says so.
-    pub(super) fn leave_out_ineffective(&mut self, settings: &Settings) {
+    pub(super) fn leave_out_ineffective(&mut self) {
         for row in TABLE {
             if let With::Beside(other) = row.with
                 && !self.is_given(other)
                 && self.values.remove(row.name).is_some()
-                && !settings.class.defaults.contains_key(row.name)
+                && self.written.contains(row.name)
             {
                 self.ineffective.push(without_effect(row.name, &format!("without {PREFIX}{other}")));
             }
@@ -33,16 +33,20 @@ impl RouteOptions {
     fn in_vain(&self) -> Vec<Finding> {
         let mut said = Vec::new();
         let is_tls = is_over_tls(self.text("protocol"));
-        for option in OVER_TLS.into_iter().filter(|option| self.values.contains_key(option) && !is_tls) {
+        let is_said = |option: &&str| self.values.contains_key(option) && self.written.contains(option);
+        for option in OVER_TLS.into_iter().filter(|option| is_said(option) && !is_tls) {
             said.push(without_effect(option, &format!("without {PREFIX}protocol: https or h2s")));
         }
-        if ["rewrite-path", "rewrite-regex"].iter().all(|option| self.values.contains_key(option)) {
+        if ["rewrite-path", "rewrite-regex"].iter().all(is_said) {
             let sentence = format!(
                 "annotations {PREFIX}rewrite-path and {PREFIX}rewrite-regex are both given: the second sees what the first made"
             );
             said.push(finding(FindingKind::OptionWithoutEffect, "rewrite-path", sentence));
         }
-        for option in ["redirect-to", "rewrite-replacement", "rewrite-path", "app-root"] {
+        for option in ["redirect-to", "rewrite-replacement", "rewrite-path", "app-root"]
+            .into_iter()
+            .filter(|option| is_said(option))
+        {
             let foreign = self.text(option).and_then(|text| foreign_syntax(option, text));
             said.extend(foreign.map(|part| {
                 let sentence = format!(

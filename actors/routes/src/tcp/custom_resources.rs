@@ -11,6 +11,9 @@ use std::sync::Arc;
 /// Groups of `TCP`, the older one first.
 const GROUPS: [&str; 2] = ["ingress.v1.haproxy.org/", "ingress.v3.haproxy.org/"];
 
+/// All addresses, in words of a `bind` line.
+const ALL_ADDRESSES: [&str; 6] = ["", "*", "0.0.0.0", "::", "ipv4@", "ipv6@"];
+
 /// Fields of an entry and of its frontend that say which connections go elsewhere or nowhere.
 const RULES: [&str; 8] = [
     "acl_list",
@@ -83,7 +86,16 @@ pub(super) fn asked(object: &Object) -> Option<AskedPorts> {
         }
     }
     asked.claims.sort_by_key(|claim| claim.port);
-    asked.claims.dedup_by_key(|claim| claim.port);
+    let mut twice = Vec::new();
+    asked.claims.dedup_by(|later, first| {
+        let is_one = later.port == first.port;
+        if is_one && later != first {
+            let sentence = format!("port {} is the one of {}: it is left out", later.port, first.said_by);
+            twice.push(later.finding(FindingKind::ForeignNotServed, sentence));
+        }
+        is_one
+    });
+    asked.findings.extend(twice);
     asked.findings = crate::sentences::few(std::mem::take(&mut asked.findings));
     Some(asked)
 }
@@ -92,6 +104,9 @@ fn claims(namespace: &Arc<str>, at: &str, entry: &TcpEntry) -> Result<Vec<TcpCla
     let has = |of: &Map<String, Value>, rule: &str| of.get(rule).is_some_and(|value| !is_empty(value));
     if let Some(rule) = RULES.iter().find(|rule| has(&entry.frontend, rule) || has(&entry.more, rule)) {
         return Err(format!("has {rule}, which nobody reads here"));
+    }
+    if entry.frontend.get("disabled").and_then(Value::as_bool) == Some(true) {
+        return Err("its frontend is disabled".to_owned());
     }
     let Some(service) = &entry.service else { return Err("names no service".to_owned()) };
     let port = service.port.as_str().map_or_else(|| service.port.to_string(), str::to_owned);
@@ -114,6 +129,13 @@ fn claim(namespace: &Arc<str>, at: &str, bind: &Value, backend: &Backend) -> Res
     let is_on = |name: &str| bind.get(name).and_then(Value::as_bool) == Some(true);
     let port = bind.get("port").and_then(Value::as_u64).and_then(|port| u16::try_from(port).ok());
     let port = port.filter(|port| *port > 0).ok_or("one of its binds has no port")?;
+    let address = bind.get("address").and_then(Value::as_str).unwrap_or_default();
+    if !ALL_ADDRESSES.contains(&address) {
+        return Err(format!(
+            "is for address {:?} alone, and HAProxy listens at all of its pod",
+            shortened(address)
+        ));
+    }
     let verifies = bind.get("verify").and_then(Value::as_str).is_some_and(|verify| verify != "none");
     if verifies || bind.get("ssl_cafile").is_some() {
         return Err("asks for certificates of clients, which are not asked for at ports of TCP".to_owned());

@@ -152,7 +152,8 @@ impl<J: AsyncFn(Bundle, usize) -> Option<Ruling>> Case<'_, J> {
     async fn stand(&mut self) -> Option<Option<Nobodys>> {
         let unchanged: ObjectSet =
             self.parts.all().filter(|object| !self.changed.contains(*object)).cloned().collect();
-        let mut bases = vec![self.parts.named_by_nobody().clone(), ObjectSet::new(), unchanged];
+        let mut bases = self.parts.stands();
+        bases.extend([ObjectSet::new(), unchanged]);
         bases.dedup();
         let mut first = None;
         for base in bases {

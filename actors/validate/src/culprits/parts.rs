@@ -12,6 +12,9 @@ use std::{
 
 pub(super) type ObjectSet = BTreeSet<Arc<ObjectRef>>;
 
+/// So many certificates of a list are tried in turn as the one that must be there.
+const FIRST_CERTIFICATES: usize = 3;
+
 /// A bundle's pieces by whom they would not be there without.
 pub(super) struct Parts<'b> {
     files: Vec<&'b Arc<BundleFile>>,
@@ -60,9 +63,33 @@ impl<'b> Parts<'b> {
         fragments.map(|fragment| fragment.as_str().len()).sum()
     }
 
-    /// Whose pieces nobody's lines name.
-    pub fn named_by_nobody(&self) -> &ObjectSet {
-        &self.named_by_nobody
+    /// What may stand without anything that changed: those whose pieces nobody's lines name, with one of the first certificates of each
+    /// list, because HAProxy binds no port for TLS without any.
+    pub fn stands(&self) -> Vec<ObjectSet> {
+        let lists: Vec<Vec<&Arc<ObjectRef>>> = self.lists().collect();
+        let most = lists.iter().map(Vec::len).max().unwrap_or_default().max(1);
+        let stand = |number: usize| -> ObjectSet {
+            let firsts = lists.iter().filter_map(|list| list.get(number).or(list.last()));
+            firsts.copied().chain(&self.named_by_nobody).cloned().collect()
+        };
+        (0..most).map(stand).collect()
+    }
+
+    /// Of each list of certificates in which nothing is nobody's, who is in it first.
+    fn lists(&self) -> impl Iterator<Item = Vec<&Arc<ObjectRef>>> {
+        let lists = self.files.iter().filter(|file| file.key.kind == FileKind::CrtList);
+        lists.filter_map(|file| {
+            let lines =
+                || file.text.fragments().iter().filter(|fragment| !fragment.as_str().trim().is_empty());
+            let mut firsts: Vec<&Arc<ObjectRef>> = Vec::new();
+            for fragment in lines() {
+                let of = fragment.blame().block.as_ref()?;
+                if firsts.len() < FIRST_CERTIFICATES && !firsts.contains(&of) {
+                    firsts.push(of);
+                }
+            }
+            (!firsts.is_empty()).then_some(firsts)
+        })
     }
 
     /// These, and all whose pieces they name.

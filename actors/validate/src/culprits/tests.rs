@@ -277,6 +277,43 @@ async fn a_file_is_there_with_whoever_names_it() {
 }
 
 #[tokio::test]
+async fn a_port_for_tls_has_a_certificate_in_every_check() {
+    let file = |kind, name: &str, path: &str, pieces| {
+        BundleFile::new(FileKey::new(kind, name), path, Text::new(pieces))
+    };
+    let certificate = |name: &str, word: &str| {
+        let text = format!("{name} {word}\n");
+        file(FileKind::Certificate, name, &format!("ssl/{name}.pem"), vec![piece(text, Some(name))])
+    };
+    let line = |name: &str| piece(format!("ssl/{name}.pem\n"), Some(name));
+    let lacking = |bundle: &Bundle| {
+        let is_refused = |file: &BundleFile| file.text.to_string().contains("nobodys");
+        let has_none = bundle.files["ssl/list.txt"].text.to_string().is_empty();
+        match has_none || bundle.files.values().any(|file| is_refused(file)) {
+            true => {
+                Ruling::Refused(vec![Diagnostic::error("haproxy", "no SSL certificate specified for bind")])
+            }
+            false => judge(bundle),
+        }
+    };
+    for (bad_certificate, expected) in [("none", vec!["x"]), ("a", vec!["a", "x"])] {
+        let word = |name: &str| if name == bad_certificate { "nobodys" } else { "good" };
+        let blocks = [piece("skeleton\n".into(), None), piece("x nobodys\n".into(), Some("x"))];
+        let config = BundleFile::new(FileKey::config(), "haproxy.cfg", Text::new(blocks.to_vec()));
+        let files = [
+            certificate("a", word("a")),
+            certificate("b", word("b")),
+            file(FileKind::CrtList, "list.txt", "ssl/list.txt", vec![line("a"), line("b")]),
+        ];
+        let found = search(&Bundle::new(config, files), Terms::at_first(), lacking).await;
+        assert_eq!(
+            (found.culprits, found.suspects),
+            (expected.iter().map(ToString::to_string).collect(), vec![])
+        );
+    }
+}
+
+#[tokio::test]
 async fn what_is_wrong_without_all_of_them_is_nobodys() {
     let good = of_words(0, &[], "");
     let with = |word: &str| {

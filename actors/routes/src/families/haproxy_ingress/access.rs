@@ -6,11 +6,16 @@ use crate::{
         secrets::own_secret,
         translation::{EVERYBODY, Said, Translation},
     },
-    options::network::Network,
+    options::{header::Header, network::Network},
 };
 
 /// Lists of clients, of which some are exceptions. Theirs are open where no element of a list is good.
 pub(super) fn clients(said: &Said<'_>, out: &mut Translation<'_>) {
+    let has_list = said.names("allowlist-source-range") || said.names("denylist-source-range");
+    if has_list && said.text("allowlist-source-header").is_some_and(|header| !out.knows_address_by(header)) {
+        let why = "says whom the lists of clients are for, and they know no such address";
+        out.close("allowlist-source-header", why);
+    }
     let mut denied: Vec<String> = Vec::new();
     if let Some(text) = said.text("allowlist-source-range") {
         let SourceRanges { networks, exceptions, wrong } = sources(text);
@@ -80,9 +85,9 @@ pub(super) fn passwords(said: &Said<'_>, out: &mut Translation<'_>) {
     };
     out.set("auth-secret", name, "auth-secret");
     let realm = said.text("auth-realm").filter(|realm| {
-        let is_good = !realm.contains('"');
+        let is_good = out.is_value("auth-realm", realm);
         if !is_good {
-            out.ignore("auth-realm", "has quotation marks");
+            out.ignore("auth-realm", "has quotation marks, backslashes, or too much");
         }
         is_good
     });
@@ -92,8 +97,19 @@ pub(super) fn passwords(said: &Said<'_>, out: &mut Translation<'_>) {
 /// What servers are told of a certificate in any case.
 const TOLD: &str = "X-SSL-Client-CN: cn\nX-SSL-Client-DN: subject\nX-SSL-Client-SHA1: sha1";
 
+/// What they are told of the whole certificate where the Ingress asks for it.
+pub const WHOLE: &str = "X-SSL-Client-Cert";
+
+/// What servers are told where the Ingress says by itself whether that is the whole certificate, too.
+pub fn told(of_host: &[Header], whole: bool) -> Vec<Header> {
+    let mut told: Vec<Header> = of_host.iter().filter(|header| header.name != WHOLE).cloned().collect();
+    told.extend(whole.then(|| Header { name: WHOLE.to_owned(), value: "der".to_owned() }));
+    told
+}
+
 /// Certificates of clients.
 pub(super) fn certificates(said: &Said<'_>, out: &mut Translation<'_>) {
+    out.passes_certificate = Some(said.is_on("auth-tls-cert-header"));
     let Some(secret) = said.text("auth-tls-secret") else { return };
     let how = match said.text("auth-tls-verify-client") {
         Some("off") => return,
@@ -120,7 +136,7 @@ pub(super) fn certificates(said: &Said<'_>, out: &mut Translation<'_>) {
     out.set("client-ca-secret", name, "auth-tls-secret");
     out.set("client-certificate", how, "auth-tls-verify-client");
     out.set("client-certificate-status", "495", "auth-tls-secret");
-    let whole = if said.is_on("auth-tls-cert-header") { "\nX-SSL-Client-Cert: der" } else { "" };
+    let whole = if said.is_on("auth-tls-cert-header") { format!("\n{WHOLE}: der") } else { String::new() };
     out.set("client-certificate-headers", &format!("{TOLD}{whole}"), "auth-tls-secret");
     if let Some(page) = said.text("auth-tls-error-page") {
         out.set("client-certificate-error-page", page, "auth-tls-error-page");

@@ -12,22 +12,20 @@ const PROGRAMS: [&str; 2] = ["oauth2_proxy", "oauth2-proxy"];
 const DEFAULT_PREFIX: &str = "/oauth2";
 const DEFAULT_HEADERS: &str = "X-Auth-Request-Email";
 
-/// By these names programs that are asked tell servers who it is (oauth2-proxy, Authelia, Authentik).
-const IDENTITIES: [&str; 14] = [
-    "x-auth-request-user",
-    "x-auth-request-email",
-    "x-auth-request-groups",
-    "x-auth-request-preferred-username",
-    "x-auth-request-access-token",
+/// All headers of the answer; and by these names programs that are asked tell servers who it is (oauth2-proxy, Authelia, Authentik, Vouch,
+/// Pomerium): what clients say so is removed, whatever the answer has.
+const ALL: [&str; 11] = [
+    "*",
+    "x-auth-request-*",
     "x-forwarded-user",
     "x-forwarded-email",
     "x-forwarded-groups",
     "x-forwarded-preferred-username",
     "x-forwarded-access-token",
-    "remote-user",
-    "remote-email",
-    "remote-groups",
-    "remote-name",
+    "remote-*",
+    "x-authentik-*",
+    "x-vouch-*",
+    "x-pomerium-*",
 ];
 
 /// `auth-url` and what goes with it.
@@ -168,11 +166,8 @@ fn variables(text: &str) -> Option<String> {
 
 fn headers(said: &Said<'_>, key: &'static str, option: &'static str, out: &mut Translation<'_>) {
     let given = said.text(key);
-    // Theirs has all headers of the answer take the place of the client's, also without the key: what a client says of itself must not
-    // reach servers here.
-    if option == "auth-response-headers" && given.is_none_or(|text| text.contains('*')) {
-        out.set(option, &answered(given.unwrap_or_default()), key);
-        return out.differs(key, "is * (so it is without it): of the answer servers get the headers that are named, and those of oauth2-proxy and Authelia");
+    if option == "auth-response-headers" && given != Some("-") {
+        return out.set(option, &answered(given.unwrap_or("*")), key);
     }
     let Some(text) = given else { return };
     if matches!(text, "-") {
@@ -195,10 +190,12 @@ fn headers(said: &Said<'_>, key: &'static str, option: &'static str, out: &mut T
     out.set(option, text, key);
 }
 
-/// The names in a list that has a `*`, and those that are meant by it.
+/// The names in a list, in which `*` stands for [`ALL`].
 fn answered(list: &str) -> String {
-    let named = list.split(',').map(str::trim).filter(|name| !name.is_empty() && !name.contains('*'));
-    named.chain(IDENTITIES).collect::<Vec<_>>().join(",")
+    let named = list.split(',').map(str::trim).filter(|name| !name.is_empty());
+    let (all, some): (Vec<&str>, Vec<&str>) = named.partition(|name| *name == "*");
+    let all = all.first().into_iter().flat_map(|_| ALL);
+    some.into_iter().chain(all).collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]
@@ -206,10 +203,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_headers_of_an_answer_are_those_that_say_who_it_is() {
-        assert!(answered("").starts_with("x-auth-request-user,"));
-        assert!(answered("X-Team, X-*").starts_with("X-Team,x-auth-request-user,"));
-        assert!(crate::options::header::names(&answered("")).is_some());
+    fn all_headers_of_an_answer_are_those_that_say_who_it_is_too() {
+        assert!(answered("*").starts_with("*,x-auth-request-*,"));
+        assert_eq!(answered("X-Team, X-Ser*"), "X-Team,X-Ser*");
+        assert!(answered("X-Team,*").starts_with("X-Team,*,x-auth-request-*"));
+        assert!(crate::options::header::names_or_starts(&answered("*")).is_some());
     }
 
     #[test]

@@ -22,31 +22,34 @@ pub(super) fn all(said: &Said<'_>, out: &mut Translation<'_>) {
     for (key, to, verb) in SETS {
         let Some(text) = said.text(key) else { continue };
         let lines = text.lines().filter(|line| !line.is_empty());
-        let steps: Vec<HeaderStep> = lines.filter_map(|line| step(line, verb, key, out)).collect();
+        let mut steps: Vec<HeaderStep> = lines.map(|line| step(line, verb, key, out)).collect();
+        // What is only added leaves the client's.
+        steps.retain(|step| key != "request-add-headers" || !matches!(step, HeaderStep::Unsaid(_)));
         to.take(&steps, key, out);
     }
-    for (key, option) in [
-        ("request-del-headers", "remove-request-headers"),
-        ("response-del-headers", "remove-response-headers"),
-    ] {
-        if let Some(text) = said.text(key) {
-            out.set(option, text, key);
-        }
+    for (key, to) in
+        [("request-del-headers", HeadersTo::SERVERS), ("response-del-headers", HeadersTo::CLIENTS)]
+    {
+        let names = said.text(key).into_iter().flat_map(|text| text.split(','));
+        let names = names.map(str::trim).filter(|name| !name.is_empty());
+        let steps: Vec<HeaderStep> = names.map(|name| HeaderStep::Remove(name.to_owned())).collect();
+        to.take(&steps, key, out);
     }
 }
 
 /// What a line says.
-fn step(line: &str, verb: Verb, key: &str, out: &mut Translation<'_>) -> Option<HeaderStep> {
+fn step(line: &str, verb: Verb, key: &str, out: &mut Translation<'_>) -> HeaderStep {
     let Some((name, value)) = values::header(line) else {
         out.differs(key, &format!("has {line:?}, which is not NAME: VALUE: it is left out"));
-        return None;
+        let name = line.split([':', ' ']).next().unwrap_or_default();
+        return HeaderStep::Unsaid(name.to_owned());
     };
     let value = value.replace("%[namespace]", out.about.namespace);
     match log_format::text_of_service(&value) {
-        Ok(value) => Some(verb(name.to_owned(), value)),
+        Ok(value) => verb(name.to_owned(), value),
         Err(expression) => {
             out.differs(key, &format!("has {expression:?} in {line:?}: the line is left out"));
-            None
+            HeaderStep::Unsaid(name.to_owned())
         }
     }
 }

@@ -3,7 +3,7 @@
 //! A Service's annotations count before those of the Ingress, its ConfigMap's behind both. Some guards of its are open where they are
 //! wrong; here they are closed.
 
-mod access;
+pub(super) mod access;
 mod external_auth;
 mod headers;
 mod paths;
@@ -43,6 +43,7 @@ pub(super) const GROUPS: &[fn(&Said<'_>, &mut Translation<'_>)] = &[
     servers::queue,
     tls::all,
     headers::all,
+    paths::not_of_http,
     paths::to_https,
     paths::to_url,
     paths::from_host,

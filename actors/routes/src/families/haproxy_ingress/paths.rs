@@ -68,6 +68,12 @@ pub(super) fn body(said: &Said<'_>, out: &mut Translation<'_>) {
     }
 }
 
+/// What is no Ingress of HTTP, or is for other ports than those of all (`syncIngress` in `pkg/converters/ingress/ingress.go`).
+pub(super) fn not_of_http(said: &Said<'_>, out: &mut Translation<'_>) {
+    let is_of_tcp = said.number("tcp-service-port").is_some_and(|port| port != 0);
+    out.dropped |= is_of_tcp || said.is_annotated("http-frontend");
+}
+
 /// Headers that requests must have.
 pub(super) fn conditions(said: &Said<'_>, out: &mut Translation<'_>) {
     for (key, option) in

@@ -43,15 +43,16 @@ pub(super) fn cors(said: &Said<'_>, out: &mut Translation<'_>) {
             out.set("cors-allow-credentials", "true", "cors-allow-credentials");
         }
     }
-    let methods = said.text("cors-allow-methods").filter(|methods| {
-        let is_good = out.is_value("cors-allow-methods", methods);
-        if !is_good {
-            out.ignore("cors-allow-methods", "is no list of methods with commas between");
-        }
-        is_good
-    });
-    out.set("cors-allow-methods", methods.unwrap_or(METHODS), "cors-allow-methods");
-    out.set("cors-allow-headers", said.text("cors-allow-headers").unwrap_or(HEADERS), "cors-allow-headers");
+    for (key, otherwise) in [("cors-allow-methods", METHODS), ("cors-allow-headers", HEADERS)] {
+        let list = said.text(key).filter(|list| {
+            let is_good = out.is_value(key, list);
+            if !is_good {
+                out.ignore(key, "is no list of names with commas between");
+            }
+            is_good
+        });
+        out.set(key, list.unwrap_or(otherwise), key);
+    }
     if let Some(headers) = said.text("cors-expose-headers") {
         out.set("cors-expose-headers", headers, "cors-expose-headers");
     }

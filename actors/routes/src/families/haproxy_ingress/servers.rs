@@ -2,7 +2,7 @@
 
 use crate::{
     families::{
-        balance,
+        balance, health_check,
         secrets::own_secret,
         translation::{Said, Translation},
     },
@@ -27,11 +27,8 @@ pub(super) fn checks(said: &Said<'_>, out: &mut Translation<'_>) {
     if path.is_none() && !others.iter().any(|(key, _)| said.has(key)) {
         return;
     }
-    out.set("health-check", if path.is_some() { "http" } else { "tcp" }, "health-check-uri");
-    if let Some(path) = path {
-        out.set("health-check-method", "OPTIONS", "health-check-uri");
-        out.set("health-check-path", path, "health-check-uri");
-    }
+    let is_http = path.is_some_and(|path| health_check::set(path, "health-check-uri", out));
+    out.set("health-check", if is_http { "http" } else { "tcp" }, "health-check-uri");
     for (key, option) in others {
         if let Some(text) = said.text(key) {
             out.set(option, text, key);
@@ -123,8 +120,17 @@ pub(super) fn affinity(said: &Said<'_>, out: &mut Translation<'_>) {
         Some(_) => return out.ignore("affinity", "is not cookie"),
     }
     out.set("affinity", "cookie", "affinity");
-    let name = said.text("session-cookie-name").unwrap_or("INGRESSCOOKIE");
-    out.set("affinity-cookie-name", name, "session-cookie-name");
+    let name = said.text("session-cookie-name").filter(|name| {
+        let is_good = out.is_value("affinity-cookie-name", name);
+        if !is_good {
+            out.ignore(
+                "session-cookie-name",
+                "is no name of a cookie with up to 64 letters, digits, -, _ and .",
+            );
+        }
+        is_good
+    });
+    out.set("affinity-cookie-name", name.unwrap_or("INGRESSCOOKIE"), "session-cookie-name");
     if let Some(strategy) = said.text("session-cookie-strategy").filter(|strategy| *strategy != "insert") {
         out.differs("session-cookie-strategy", &format!("is {strategy:?}: the cookie is inserted"));
     }

@@ -11,11 +11,18 @@ use KeyPlace::{Config, Ingress, Service};
 const SERVERS: &[KeyPlace] = &[Service, Ingress, Config];
 /// Its scope Host.
 const HOST: &[KeyPlace] = &[Ingress, Config];
+/// What it reads on Ingresses alone.
+const INGRESS: &[KeyPlace] = &[Ingress];
+/// What it reads nowhere but there and on Services.
+const ANNOTATED: &[KeyPlace] = &[Service, Ingress];
 /// Its scopes Global and Frontend.
 const CONFIG: &[KeyPlace] = &[Config];
 
 /// What becomes of lines for a backend.
 const SNIPPET: &str = "without `snippets: translate` nothing of it counts, and with it headers, paths, times, balance and compression: no line of `haproxy.cfg` is printed for anybody; one that may keep requests out, and is not known, lets nobody in";
+
+/// What becomes of conditions.
+const CONDITION: &str = "asked before other routes of the same path, not before those of a longer one; the value is that of the whole header";
 
 /// All keys, in the order of their names.
 pub const TABLE: &[FamilyKey] = &[
@@ -25,7 +32,7 @@ pub const TABLE: &[FamilyKey] = &[
     finding("acme-preferred-chain", HOST, "cert-manager"),
     FamilyKey { value: GO_SWITCH, ..finding("acme-shared", CONFIG, "cert-manager") },
     FamilyKey { value: GO_SWITCH, ..finding("acme-terms-agreed", CONFIG, "cert-manager") },
-    FamilyKey { to: KeyTarget::Group(&["affinity"]), ..served("affinity", SERVERS) },
+    FamilyKey { to: KeyTarget::Group(&["affinity"]), ..served("affinity", ANNOTATED) },
     finding("agent-check-addr", SERVERS, "an agent is asked at the address of its server"),
     FamilyKey {
         value: TIME,
@@ -42,7 +49,7 @@ pub const TABLE: &[FamilyKey] = &[
     finding(
         "allowlist-source-header",
         SERVERS,
-        "`trustedProxies` says whose X-Forwarded-For counts: anybody can send a header",
+        "`trustedProxies` says whose X-Forwarded-For counts: anybody can send a header; beside lists of clients another header lets nobody in",
     ),
     FamilyKey {
         wrong: WrongValue::Deny,
@@ -69,7 +76,7 @@ pub const TABLE: &[FamilyKey] = &[
         ..differs(
             "auth-headers-succeed",
             SERVERS,
-            "`*`, and so no key, stands for the headers of oauth2-proxy and Authelia (`X-Auth-Request-User`, `Remote-User` and the like)",
+            "`*` stands at the end of a name alone; with `*`, and so without the key, none of the connection, of the body, of addresses (`X-Forwarded-For` and the like) and for clients; what clients send by the names that oauth2-proxy, Authelia, Authentik, Vouch and Pomerium use is removed",
         )
     },
     finding("auth-log-format", CONFIG, "`accessLog`"),
@@ -284,7 +291,7 @@ pub const TABLE: &[FamilyKey] = &[
         ..differs(
             "health-check-uri",
             SERVERS,
-            "with OPTIONS, as there; without it and the other keys Kubernetes' readiness decides",
+            "with OPTIONS, as there, or the method in front of it; without it and the other keys Kubernetes' readiness decides",
         )
     },
     finding("healthz-port", CONFIG, "`healthPort`"),
@@ -300,17 +307,21 @@ pub const TABLE: &[FamilyKey] = &[
         to: KeyTarget::Group(&["hsts-preload"]),
         ..served("hsts-preload", SERVERS)
     },
-    finding("http-frontend", CONFIG, "one frontend for all Ingresses"),
+    finding(
+        "http-frontend",
+        HOST,
+        "one frontend for all Ingresses: nothing is served of one that asks for another",
+    ),
     finding("http-frontends", CONFIG, "one frontend for all Ingresses"),
     FamilyKey {
         wrong: WrongValue::Deny,
         to: KeyTarget::Group(&["match-headers"]),
-        ..served("http-header-match", SERVERS)
+        ..differs("http-header-match", INGRESS, CONDITION)
     },
     FamilyKey {
         wrong: WrongValue::Deny,
         to: KeyTarget::Group(&["match-headers-regex"]),
-        ..served("http-header-match-regex", SERVERS)
+        ..differs("http-header-match-regex", INGRESS, CONDITION)
     },
     finding("http-log-format", CONFIG, "`accessLog`"),
     FamilyKey { value: GO_SWITCH, ..finding("http-passthrough", CONFIG, "`trustedProxies`") },
@@ -402,7 +413,7 @@ pub const TABLE: &[FamilyKey] = &[
         ..differs("oauth-uri-prefix", SERVERS, "it must have `auth` in it")
     },
     finding("original-forwarded-for-hdr", CONFIG, "`trustedProxies`"),
-    FamilyKey { to: KeyTarget::Group(&["path-type"]), ..served("path-type", SERVERS) },
+    FamilyKey { to: KeyTarget::Group(&["path-type"]), ..served("path-type", INGRESS) },
     finding("path-type-order", CONFIG, "an exact path, then what begins with the most characters"),
     finding("peers-name", CONFIG, "rate-limit and concurrency-limit"),
     finding("peers-port", CONFIG, "rate-limit and concurrency-limit"),
@@ -410,7 +421,7 @@ pub const TABLE: &[FamilyKey] = &[
     finding("peers-table-global", CONFIG, "rate-limit and concurrency-limit"),
     finding("prometheus-port", CONFIG, "`healthPort`"),
     FamilyKey { value: SIZE, to: KeyTarget::Group(&["max-body-size"]), ..served("proxy-body-size", SERVERS) },
-    FamilyKey { to: KeyTarget::Group(&["proxy-protocol"]), ..served("proxy-protocol", SERVERS) },
+    FamilyKey { to: KeyTarget::Group(&["proxy-protocol"]), ..served("proxy-protocol", ANNOTATED) },
     finding("real-ip-hdr", CONFIG, "X-Real-IP"),
     FamilyKey {
         to: KeyTarget::Group(&["redirect-code"]),
@@ -428,7 +439,7 @@ pub const TABLE: &[FamilyKey] = &[
     finding("redirect-from-regex", HOST, "an Ingress for those hosts with redirect-to"),
     FamilyKey {
         to: KeyTarget::Group(&["redirect-to"]),
-        ..differs("redirect-to", SERVERS, "the Service must be there")
+        ..differs("redirect-to", INGRESS, "the Service must be there")
     },
     FamilyKey {
         value: INTEGER,
@@ -472,7 +483,10 @@ pub const TABLE: &[FamilyKey] = &[
             "of expressions `%[...]` those of namespace, Service, client, host, path, TLS and request id",
         )
     },
-    FamilyKey { to: KeyTarget::Group(&["rewrite-target"]), ..served("rewrite-target", SERVERS) },
+    FamilyKey {
+        to: KeyTarget::Group(&["rewrite-target"]),
+        ..differs("rewrite-target", SERVERS, "a path that differs by case is rewritten, too")
+    },
     FamilyKey { value: GO_SWITCH, to: KeyTarget::Group(&["protocol"]), ..served("secure-backends", SERVERS) },
     FamilyKey {
         wrong: WrongValue::Deny,
@@ -633,7 +647,11 @@ pub const TABLE: &[FamilyKey] = &[
     FamilyKey {
         value: GO_SWITCH,
         to: KeyTarget::Group(&["ssl-redirect"]),
-        ..differs("ssl-redirect", SERVERS, "without the port that the client may have named")
+        ..differs(
+            "ssl-redirect",
+            SERVERS,
+            "without the port that the client may have named, and for hosts below a wildcard of spec.tls, too",
+        )
     },
     FamilyKey {
         value: INTEGER,
@@ -651,7 +669,14 @@ pub const TABLE: &[FamilyKey] = &[
     finding("syslog-tag", CONFIG, "standard output, `accessLog`"),
     finding("tcp-log-format", CONFIG, "`accessLog`"),
     finding("tcp-service-log-format", HOST, "a TCP section of the operator"),
-    finding("tcp-service-port", HOST, "`tcp-ports` of the Service, at a port of `tcpPorts`"),
+    FamilyKey {
+        value: INTEGER,
+        ..finding(
+            "tcp-service-port",
+            HOST,
+            "`tcp-ports` of the Service, at a port of `tcpPorts`; nothing of the Ingress is served",
+        )
+    },
     FamilyKey {
         value: GO_SWITCH,
         ..finding(

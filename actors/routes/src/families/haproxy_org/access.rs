@@ -19,6 +19,10 @@ const METHODS: [&str; 9] = ["GET", "POST", "PUT", "DELETE", "HEAD", "CONNECT", "
 
 /// Lists of clients (`pkg/annotations/ingress/accessControl.go`); theirs are open where an element is wrong.
 pub(super) fn sources(said: &Said<'_>, out: &mut Translation<'_>) {
+    let has_list = said.names("allow-list") || said.names("deny-list");
+    if has_list && said.text("src-ip-header").is_some_and(|header| !out.knows_address_by(header)) {
+        out.close("src-ip-header", "says whom the lists of clients are for, and they know no such address");
+    }
     for (key, option) in [("allow-list", "allow-from"), ("deny-list", "deny-from")] {
         let Some(text) = said.text(key) else { continue };
         let (good, wrong) = networks(text);
@@ -73,14 +77,17 @@ pub(super) fn passwords(said: &Said<'_>, out: &mut Translation<'_>) {
         return out.close("auth-secret", "names a Secret of another namespace");
     };
     out.set("auth-secret", name, "auth-secret");
-    let realm = said.text("auth-realm").unwrap_or("Protected Content");
-    out.set("auth-realm", &realm.replace(' ', "-"), "auth-realm");
+    out.set("auth-realm", "Protected-Content", "auth-realm");
+    if let Some(realm) = said.text("auth-realm") {
+        out.set("auth-realm", &realm.replace(' ', "-"), "auth-realm");
+    }
 }
 
 /// Requests of a client in some time (`pkg/annotations/ingress/reqRateLimit.go`).
 pub(super) fn rates(said: &Said<'_>, out: &mut Translation<'_>) {
-    let Some(limit) = said.number("rate-limit-requests").and_then(|limit| u64::try_from(limit).ok()) else {
-        return;
+    let Some(limit) = said.number("rate-limit-requests") else { return };
+    let Ok(limit) = u64::try_from(limit) else {
+        return out.forbid("rate-limit-requests", "is less than what any client asks for");
     };
     if limit == 0 {
         return;
@@ -141,6 +148,7 @@ pub(super) fn cors(said: &Said<'_>, out: &mut Translation<'_>) {
         true => out.set_value("cors-allow-headers", no_names()),
         false => {
             let headers = said.text("cors-allow-headers").unwrap_or("*").replace(char::is_whitespace, "");
+            out.set_value("cors-allow-headers", no_names());
             out.set("cors-allow-headers", &headers, "cors-allow-headers");
         }
     }

@@ -76,7 +76,9 @@ pub(super) fn backend(said: &Said<'_>, out: &mut Translation<'_>) {
     if let Some(guard) = guard {
         out.close(
             BACKEND,
-            &format!("names a Backend with {guard}, which may keep requests out and is not known here"),
+            &format!(
+                "names a Backend with {guard}, which may keep requests or others out and is not known here"
+            ),
         );
     } else if !unknown.is_empty() {
         out.differs(BACKEND, &format!("names a Backend with {}, which has no effect", few(&unknown)));
@@ -177,6 +179,12 @@ impl ReadResource {
             ("check_timeout", time_of_check) => {
                 self.takes_option("health-check-timeout", time(time_of_check))
             }
+            ("disabled", Value::Bool(is_off)) => {
+                if *is_off {
+                    self.guard.get_or_insert_with(|| name.to_owned());
+                }
+                return;
+            }
             ("compression", Value::Object(compression)) => self.takes_compression(compression),
             ("cookie", Value::Object(cookie)) => self.takes_cookie(cookie),
             ("default_server", Value::Object(server)) => return self.server(server),
@@ -202,6 +210,7 @@ impl ReadResource {
     fn rules(&mut self, phase: &str, name: &str, rules: &[Value]) {
         for (number, rule) in rules.iter().enumerate() {
             if !self.takes_rule(phase, rule) {
+                self.lines.distrusts(told_to_servers(phase, rule).into_iter());
                 self.refuse(format!("{name}[{number}]"), rule);
             }
         }
@@ -289,10 +298,34 @@ impl ReadResource {
         self.lines.other("health-check-path", path)
     }
 
+    /// Which protocol servers speak, and whether they must be somebody.
+    fn protocol(&mut self, server: &Map<String, Value>) {
+        let text = |field: &str| server.get(field).and_then(Value::as_str).unwrap_or_default();
+        let (is_over_tls, is_h2) = (text("ssl") == "enabled", text("proto") == "h2");
+        let protocol = match (is_over_tls, is_h2) {
+            (false, false) => None,
+            (false, true) => Some("h2"),
+            (true, false) => Some("https"),
+            (true, true) => Some("h2s"),
+        };
+        if let Some(protocol) = protocol {
+            self.lines.other("protocol", protocol);
+        }
+        if is_over_tls {
+            self.lines.other("server-tls-name", "$none");
+            // Without a word HAProxy wants it.
+            if text("verify") != "none" {
+                self.guard.get_or_insert_with(|| "default_server.verify".to_owned());
+            }
+        }
+    }
+
     /// What counts for each server.
     fn server(&mut self, server: &Map<String, Value>) {
+        self.protocol(server);
         for (field, value) in server.iter().filter(|(_, value)| !is_empty(value)) {
             let is_known = match field.as_str() {
+                "ssl" | "verify" | "proto" => true,
                 "check" => match value.as_str() {
                     Some("enabled") => self.lines.other_unless_said("health-check", "tcp"),
                     other => other == Some("disabled"),
@@ -309,6 +342,13 @@ impl ReadResource {
     }
 }
 
+/// The header whose value a rule sets for servers, or takes from clients.
+fn told_to_servers(phase: &str, rule: &Value) -> Option<String> {
+    let text = |field: &str| rule.get(field).and_then(plain).unwrap_or_default();
+    let is_one = ["set-header", "del-header"].contains(&text("type").as_str());
+    (phase == "http-request" && is_one).then(|| text("hdr_name"))
+}
+
 /// Whether a rule, or one of a list, may keep requests out.
 fn may_guard(value: &Value) -> bool {
     match value {
@@ -318,9 +358,14 @@ fn may_guard(value: &Value) -> bool {
             let has_condition = ["cond", "cond_test"].iter().any(|field| !text(field).is_empty());
             let redirects_scheme = text("redir_type") == "scheme";
             let is_guarding = |kind: &str| is_guarding_rule(kind, has_condition, redirects_scheme);
+            // Which headers of clients that takes is not known by one name.
+            let takes_several =
+                text("type") == "del-header" && !["", "str"].contains(&text("hdr_method").as_str());
             // Another server for some requests has no type.
             let leads_elsewhere = has_condition && fields.contains_key("target_server");
-            leads_elsewhere || ["type", "action"].iter().any(|field| is_guarding(&text(field)))
+            takes_several
+                || leads_elsewhere
+                || ["type", "action"].iter().any(|field| is_guarding(&text(field)))
         }
         _ => false,
     }

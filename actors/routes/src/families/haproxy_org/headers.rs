@@ -26,19 +26,27 @@ pub(super) fn to_clients(said: &Said<'_>, out: &mut Translation<'_>) {
 /// The lines of a key. Behind one that is none no more are read.
 fn steps(key: &str, said: &Said<'_>, out: &mut Translation<'_>) -> Vec<HeaderStep> {
     let mut steps = Vec::new();
+    let mut are_read = true;
     for line in said.text(key).into_iter().flat_map(values::lines) {
-        let Some((name, value)) = values::header(line) else {
-            let how =
-                format!("has {line:?}, which is not NAME VALUE: it is left out, and so is what is behind it");
-            out.differs(key, &how);
-            break;
-        };
-        match log_format::text(&value) {
-            Ok(value) => steps.push(HeaderStep::Set(name.to_owned(), value)),
-            Err(expression) => {
-                out.differs(key, &format!("has {expression:?} in {line:?}: the line is left out"));
+        let name = line.split_whitespace().next().unwrap_or_default();
+        steps.push(match values::header(line).filter(|_| are_read) {
+            Some((name, value)) if value.is_empty() => HeaderStep::Remove(name.to_owned()),
+            Some((name, value)) => match log_format::text(&value) {
+                Ok(value) => HeaderStep::Set(name.to_owned(), value),
+                Err(expression) => {
+                    out.differs(key, &format!("has {expression:?} in {line:?}: the line is left out"));
+                    HeaderStep::Unsaid(name.to_owned())
+                }
+            },
+            None => {
+                if are_read {
+                    let how = "which is not NAME VALUE: it is left out, and so is what is behind it";
+                    out.differs(key, &format!("has {line:?}, {how}"));
+                }
+                are_read = false;
+                HeaderStep::Unsaid(name.to_owned())
             }
-        }
+        });
     }
     steps
 }

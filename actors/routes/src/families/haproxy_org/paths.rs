@@ -30,6 +30,11 @@ pub(super) fn to_https(said: &Said<'_>, out: &mut Translation<'_>) {
 pub(super) fn to_host(said: &Said<'_>, out: &mut Translation<'_>) {
     let Some(target) = said.text("request-redirect") else { return };
     let target = if target.contains("://") { target.to_owned() } else { format!("http://{target}") };
+    // Whom a redirect leads away nobody lets in. Theirs puts something in the place of expressions.
+    if log_format::text(&target).as_deref() != Ok(&*target) || !out.is_value("redirect-to", &target) {
+        let why = "is no host, and none with a scheme or a path, without expressions";
+        return out.close("request-redirect", why);
+    }
     out.set("redirect-to", &target, "request-redirect");
     out.set("redirect-keep-path", "true", "request-redirect");
     let code = code(said, "request-redirect-code", out);

@@ -1,7 +1,7 @@
 //! How servers are reached (`pkg/annotations/service`).
 
 use crate::families::{
-    balance,
+    balance, health_check,
     secrets::own_secret,
     translation::{Said, Translation},
 };
@@ -28,22 +28,8 @@ pub(super) fn checks(said: &Said<'_>, out: &mut Translation<'_>) {
     {
         return;
     }
-    out.set("health-check", if request.is_some() { "http" } else { "tcp" }, "check");
-    let words: Vec<&str> = request.unwrap_or_default().split_whitespace().collect();
-    match words[..] {
-        [] => {}
-        [path] => {
-            out.set("health-check-method", "OPTIONS", "check-http");
-            out.set("health-check-path", path, "check-http");
-        }
-        [method, path, ref more @ ..] => {
-            if !more.is_empty() {
-                out.differs("check-http", "has a version and maybe headers: they are left out");
-            }
-            out.set("health-check-method", method, "check-http");
-            out.set("health-check-path", path, "check-http");
-        }
-    }
+    let is_http = request.is_some_and(|request| health_check::set(request, "check-http", out));
+    out.set("health-check", if is_http { "http" } else { "tcp" }, "check");
     for (key, option) in
         [("check-interval", "health-check-interval"), ("timeout-check", "health-check-timeout")]
     {
@@ -112,10 +98,13 @@ pub(super) fn affinity(said: &Said<'_>, out: &mut Translation<'_>) {
     match named[..] {
         [] => {}
         [(key, name)] => {
-            out.set("affinity", "cookie", key);
             // What stands behind the name are words of HAProxy's own line.
             let name = name.split_whitespace().next().unwrap_or_default();
             out.set("affinity-cookie-name", name, key);
+            if !out.values.contains_key("affinity-cookie-name") {
+                return;
+            }
+            out.set("affinity", "cookie", key);
             out.set("affinity-cookie-same-site", "unset", key);
         }
         _ => out

@@ -248,7 +248,7 @@ pub const TABLE: &[FamilyKey] = &[
         ..differs(
             "rate-limit-period",
             INGRESS,
-            "1, 2, 5, 10, 15 or 30 seconds or minutes, or an hour; another one is counted in the next longer of these",
+            "1, 2, 5, 10, 15 or 30 seconds or minutes, or an hour; another one is counted in the next longer of these, one of more than an hour as its part of an hour",
         )
     },
     FamilyKey {
@@ -264,7 +264,7 @@ pub const TABLE: &[FamilyKey] = &[
     FamilyKey {
         value: NUMBER,
         to: KeyTarget::Group(&["rate-limit-status"]),
-        ..served("rate-limit-status-code", INGRESS)
+        ..differs("rate-limit-status-code", INGRESS, "a status that HAProxy has no page for is 403")
     },
     FamilyKey {
         to: KeyTarget::Group(&["rate-limit-exempt"]),
@@ -277,7 +277,7 @@ pub const TABLE: &[FamilyKey] = &[
         ..differs(
             "request-redirect",
             INGRESS,
-            "before a password is asked for, which is the other way round there",
+            "before a password is asked for, which is the other way round there; one with an expression lets nobody in",
         )
     },
     FamilyKey {
@@ -290,7 +290,7 @@ pub const TABLE: &[FamilyKey] = &[
         ..differs(
             "request-set-header",
             INGRESS,
-            "of expressions `%[...]` those of client, host, path, query, method, TLS and request id; a line with another one, or with an environment variable, is left out",
+            "of expressions `%[...]` those of client, host, path, query, method, TLS and request id; a line with another one, or with an environment variable, is left out, and the client's own header with it; an empty value takes the header away",
         )
     },
     FamilyKey {
@@ -340,7 +340,7 @@ pub const TABLE: &[FamilyKey] = &[
     finding(
         "src-ip-header",
         INGRESS,
-        "`trustedProxies` says whose X-Forwarded-For counts: anybody can send a header",
+        "`trustedProxies` says whose X-Forwarded-For counts: anybody can send a header; beside `allow-list` and `deny-list` another header lets nobody in",
     ),
     finding("ssl-certificate", CONFIG, "`defaultCertificate`"),
     FamilyKey {

@@ -14,11 +14,13 @@ pub const NUMBER: ValueReader = ValueReader { expected: "a whole number", read: 
 
 fn switch(text: &str) -> Option<ForeignValue> {
     match text.trim() {
-        "1" | "t" | "T" | "TRUE" | "true" | "True" | "enabled" | "on" => Some(ForeignValue::Switch(true)),
-        "0" | "f" | "F" | "FALSE" | "false" | "False" | "disabled" | "off" => {
-            Some(ForeignValue::Switch(false))
-        }
-        _ => None,
+        "1" | "t" | "T" | "TRUE" | "true" | "True" => Some(ForeignValue::Switch(true)),
+        "0" | "f" | "F" | "FALSE" | "false" | "False" => Some(ForeignValue::Switch(false)),
+        word => match word.to_ascii_lowercase().as_str() {
+            "enabled" | "on" => Some(ForeignValue::Switch(true)),
+            "disabled" | "off" => Some(ForeignValue::Switch(false)),
+            _ => None,
+        },
     }
 }
 
@@ -96,11 +98,11 @@ mod tests {
     #[test]
     fn switches_are_those_of_go_and_older_words() {
         assert_eq!(
-            ["true", "T", "on", "enabled", "1"].map(switch),
-            [const { Some(ForeignValue::Switch(true)) }; 5]
+            ["true", "T", "on", "ON", "Enabled", "1"].map(switch),
+            [const { Some(ForeignValue::Switch(true)) }; 6]
         );
         assert_eq!(
-            ["false", "F", "off", "disabled", "0"].map(switch),
+            ["false", "F", "OFF", "disabled", "0"].map(switch),
             [const { Some(ForeignValue::Switch(false)) }; 5]
         );
         assert_eq!(["yes", "", "TRue"].map(switch), [const { None }; 3]);
