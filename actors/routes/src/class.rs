@@ -322,37 +322,45 @@ pub(super) fn store_of(spec: &HAProxyTemplateConfigSpec) -> Option<&str> {
     spec.watched_resources.iter().find(|(_, w)| is(w)).map(|(name, _)| name.as_str())
 }
 
-/// The objects in which operators say what counts for all Ingresses, or for those of a class: IngressClasses, and the ConfigMaps that these
-/// and the families of annotations name.
+/// Classes, and where each of a kind names its settings.
+const CLASSES: [(&str, &str); 2] =
+    [("ingressclasses", "/spec/parameters"), ("gatewayclasses", "/spec/parametersRef")];
+
+/// The objects in which operators say what counts for all Ingresses and routes, or for those of a class: the classes, and the ConfigMaps that
+/// these and the families of annotations name.
 #[must_use]
 pub fn settings_objects(config: &ActiveConfig, snapshots: &Snapshots) -> Vec<Arc<ObjectRef>> {
     let spec = &config.spec;
     let families = FamilySettings::of(&spec.templating_settings.extra_context);
-    let of_families: Vec<(String, String)> = families
-        .iter()
-        .filter_map(|family| family.config_map.as_deref()?.split_once('/'))
-        .map(|(namespace, name)| (namespace.to_owned(), name.to_owned()))
-        .collect();
-    let mut all = Vec::new();
-    let mut named = of_families.clone();
-    let classes = store_of(spec).and_then(|name| snapshots.get(name));
-    for (store, object) in classes.iter().flat_map(|store| store.iter().map(move |object| (store, object))) {
-        all.push(object.reference.clone());
-        let Ok(Some(class)) = store.load(object) else { continue };
-        let Ok(value) = class.value() else { continue };
-        let text = |field: &str| {
-            value.pointer("/spec/parameters").and_then(|of| of.get(field)).and_then(Value::as_str)
-        };
-        // Without a namespace it is that of the controller's own.
-        let namespaces = of_families.iter().map(|(namespace, _)| namespace.as_str());
-        let namespaces: Vec<&str> = text("namespace").map_or_else(|| namespaces.collect(), |one| vec![one]);
-        let name = text("name").unwrap_or_default();
-        named.extend(namespaces.into_iter().map(|namespace| (namespace.to_owned(), name.to_owned())));
+    let named = families.iter().filter_map(|family| family.config_map.as_deref()?.split_once('/'));
+    let of_families: Vec<[String; 2]> =
+        named.map(|(namespace, name)| [namespace, name].map(str::to_owned)).collect();
+    let (mut all, mut named) = (Vec::new(), of_families.clone());
+    for (resources, pointer) in CLASSES {
+        let stores = spec.watched_resources.iter().filter(|(_, watched)| watched.resources == resources);
+        for store in stores.filter_map(|(name, _)| snapshots.get(name.as_str())) {
+            for object in store.iter() {
+                all.push(object.reference.clone());
+                let Ok(Some(class)) = store.load(object) else { continue };
+                let Ok(value) = class.value() else { continue };
+                named.extend(settings_of_class(value.pointer(pointer), &of_families));
+            }
+        }
     }
     let found =
-        named.iter().filter_map(|(namespace, name)| config_maps::find(spec, snapshots, namespace, name));
+        named.iter().filter_map(|[namespace, name]| config_maps::find(spec, snapshots, namespace, name));
     all.extend(found.map(|found| found.reference));
     all
+}
+
+/// Namespaces and names of what a class may name: without a namespace it is that of the family's controller.
+fn settings_of_class(parameters: Option<&Value>, of_families: &[[String; 2]]) -> Vec<[String; 2]> {
+    let text = |field: &str| parameters.and_then(|of| of.get(field)).and_then(Value::as_str);
+    let Some(name) = text("name") else { return Vec::new() };
+    match text("namespace") {
+        Some(namespace) => vec![[namespace.to_owned(), name.to_owned()]],
+        None => of_families.iter().map(|[namespace, _]| [namespace.clone(), name.to_owned()]).collect(),
+    }
 }
 
 /// The names under which Ingresses are watched.
