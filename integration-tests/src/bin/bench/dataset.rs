@@ -14,6 +14,8 @@ use std::net::Ipv4Addr;
 pub const PORT: u16 = 7070;
 /// Endpoints of each Service.
 const ENDPOINTS: usize = 3;
+/// Whose hosts they are, in turn.
+pub const DOMAINS: usize = 10;
 /// Of the first endpoint; those before are the clusters', controllers' and HAProxys'.
 const FIRST: Ipv4Addr = Ipv4Addr::new(10, 99, 16, 0);
 
@@ -96,10 +98,15 @@ impl Dataset {
     }
 }
 
+/// Whose hosts this one's is among: a tenth of all.
+pub fn domain(number: usize) -> String {
+    format!("site-{}.example", number % DOMAINS)
+}
+
 impl Member {
     /// The host of its Ingress.
     pub fn host(self) -> String {
-        format!("host-{}.example", self.number)
+        format!("host-{}.{}", self.number, domain(self.number))
     }
 
     /// Where its endpoints are at the beginning.

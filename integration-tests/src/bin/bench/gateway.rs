@@ -1,7 +1,7 @@
 //! The same sites as HTTPRoutes at ten Gateways, and what renders of them cost, in this process.
 
 use crate::{
-    dataset::{Dataset, Member},
+    dataset::{DOMAINS, Dataset, Member, domain},
     figures::Scope,
     stages::{after_change, changed_slice, config_of, median, megabytes, refused, stores},
     statistics::milliseconds,
@@ -12,7 +12,6 @@ use integration_tests::Outcome;
 use serde_json::{Value, json};
 use std::{fs, path::Path};
 
-const GATEWAYS: usize = 10;
 const API: &str = "gateway.networking.k8s.io/v1";
 /// Whose Gateways and statuses of routes are ours.
 pub const CONTROLLER: &str = "haproxy-haptic.org/gateway-controller";
@@ -77,12 +76,15 @@ pub fn class() -> Value {
 
 /// All Gateways, and all that there is at the beginning.
 pub fn beside_class(dataset: Dataset) -> impl Iterator<Item = Value> {
-    let gateways = (0..GATEWAYS).map(|number| {
+    // Listeners of one port are told apart by their hosts.
+    let gateways = (0..DOMAINS).map(|number| {
         json!({
             "apiVersion": API, "kind": "Gateway", "metadata": { "name": gateway(number) },
             "spec": {
                 "gatewayClassName": "haptic",
-                "listeners": [{ "name": "http", "port": 80, "protocol": "HTTP" }],
+                "listeners": [{
+                    "name": "http", "port": 80, "protocol": "HTTP", "hostname": format!("*.{}", domain(number)),
+                }],
             },
         })
     });
@@ -105,5 +107,5 @@ pub fn of_member(member: Member) -> [Value; 3] {
 }
 
 fn gateway(number: usize) -> String {
-    format!("web-{}", number % GATEWAYS)
+    format!("web-{}", number % DOMAINS)
 }

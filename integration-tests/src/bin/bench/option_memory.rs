@@ -70,7 +70,7 @@ mod tests {
         let annotated: Vec<Value> = all.filter(|manifest| manifest["kind"] == "Ingress").collect();
         let annotations = annotated[0]["metadata"]["annotations"].as_object().unwrap();
         assert_eq!(annotations.len(), 10);
-        assert_eq!(annotations["haproxy-haptic.org/cors-allow-origin"], "https://app.host-0.example");
+        assert_eq!(annotations["haproxy-haptic.org/cors-allow-origin"], "https://app.host-0.site-0.example");
         for name in annotations.keys() {
             assert!(row(name.strip_prefix("haproxy-haptic.org/").unwrap()).is_some(), "{name}");
         }
