@@ -66,7 +66,7 @@ pub(super) fn questions<'e>(all: &'e Expectation<'_>) -> impl Iterator<Item = Re
 fn numbers_of<'l>(answer: &str, line: &'l str) -> Option<Vec<(&'l str, u64)>> {
     let certificate = line.split(' ').next().unwrap_or_default();
     let same = |shown: &str, of: fn(&str) -> String| of(shown) == of(line);
-    let mut found: Vec<_> = shown_lines(answer).filter(|(shown, _)| same(shown, compact)).collect();
+    let mut found: Vec<_> = shown_lines(answer).filter(|(shown, _)| same(shown, in_order)).collect();
     if found.is_empty() {
         // HAProxy may write options in another way than the file.
         found = shown_lines(answer).filter(|(shown, _)| same(shown, without_options)).collect();
@@ -87,10 +87,15 @@ fn shown_lines(answer: &str) -> impl Iterator<Item = (String, u64)> {
     })
 }
 
-/// Options as they are written: HAProxy shows a blank before the closing bracket, and before each protocol of `alpn` its
-/// length as one byte.
-fn compact(line: &str) -> String {
-    line.replace(" ]", "]").replace(char::is_control, ",").replace(" ,", " ")
+/// Options whatever their order, which HAProxy shows in one of its own, with a blank before the closing bracket, and before each protocol of
+/// `alpn` its length as one byte.
+fn in_order(line: &str) -> String {
+    let plain = line.replace(char::is_control, ",").replace(" ,", " ");
+    let Some((certificate, rest)) = plain.split_once('[') else { return plain };
+    let Some((options, hosts)) = rest.rsplit_once(']') else { return plain };
+    let mut words: Vec<&str> = options.split_whitespace().collect();
+    words.sort_unstable();
+    format!("{certificate}[{}]{hosts}", words.join(" "))
 }
 
 fn without_options(line: &str) -> String {
@@ -104,7 +109,7 @@ fn without_options(line: &str) -> String {
 mod tests {
     use super::*;
 
-    const LIST: &str = "# ssl/full.txt\nssl/a.pem:2 a.example www.a.example\nssl/b.pem:4 b.example\nssl/b.pem:5 [alpn \u{2}h2\u{8}http/1.1 ] bb.example !x.bb.example\nssl/c.pem:6\nssl/b.pem:7 [alpn \u{2}h2 ] bb.example !x.bb.example\n";
+    const LIST: &str = "# ssl/full.txt\nssl/a.pem:2 a.example www.a.example\nssl/b.pem:4 b.example\nssl/b.pem:5 [alpn \u{2}h2\u{8}http/1.1 ] bb.example !x.bb.example\nssl/c.pem:6\nssl/b.pem:7 [alpn \u{2}h2 ] bb.example !x.bb.example\nssl/d.pem:8 [alpn \u{8}http/1.1 verify none ] d.example\nssl/d.pem:9 [verify none ] d.example\n";
 
     #[test]
     fn a_line_is_found_among_several_of_its_certificate() {
@@ -114,6 +119,7 @@ mod tests {
         assert_eq!(numbers("ssl/b.pem [alpn h2,http/1.1] bb.example !x.bb.example"), Some(vec![5]));
         assert_eq!(numbers("ssl/b.pem [alpn h2] bb.example !x.bb.example"), Some(vec![7]));
         assert_eq!(numbers("ssl/b.pem [verify none] bb.example !x.bb.example"), None);
+        assert_eq!(numbers("ssl/d.pem [verify none alpn http/1.1] d.example"), Some(vec![8]));
         assert_eq!(numbers("ssl/c.pem"), Some(vec![6]));
         assert_eq!(numbers("ssl/b.pem x.example"), Some(vec![]));
     }
