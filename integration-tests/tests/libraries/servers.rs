@@ -389,6 +389,38 @@ fn so_many_at_a_time(more: Option<(&str, &str)>, refused: u16) {
     });
 }
 
+/// How often a server on each HAProxy is asked for what it never answers, closes the connection for, or answers with no HTTP.
+fn asked(options: &[(&str, &str)]) -> Vec<[usize; 3]> {
+    let (port, questions) = auth_server::start();
+    let options = [&[("retry", "idempotent"), ("timeout-server", "300ms")][..], options].concat();
+    let mut manifests = leading_to("failing", 80, &options);
+    manifests[0]["spec"]["rules"][0]["http"]["paths"][0]["path"] = json!("/");
+    manifests.extend(service("failing", "IPv4", port, &["127.0.0.1"]));
+    let of = |series: HaproxySeries| {
+        let site = Site::start(series, &manifests);
+        ["never", "close", "nonsense"].map(|what| {
+            let path = format!("/{what}/{series:?}").to_lowercase();
+            assert!(matches!(site.get(Scheme::Http, HOST, &path).status, 502 | 504));
+            questions.with(&format!(" {path} ")).len()
+        })
+    };
+    SERIES.map(of).into()
+}
+
+#[test]
+fn a_request_is_sent_again_after_the_failures_that_are_given() {
+    for (options, expected) in [
+        (&[][..], [4_usize, 4, 4]),
+        (&[("retry-on", "conn-failure, empty-response"), ("retries", "2")], [1, 3, 1]),
+        (&[("retry-on", "response-timeout, junk-response"), ("retries", "1")], [2, 1, 2]),
+        (&[("retry-on", "conn-failure")], [1, 1, 1]),
+    ] {
+        assert_eq!(asked(options), [expected; 3], "{options:?}");
+    }
+    let said = sentences(&rendered_alone(&both(&[("retry-on", "503")])).expect_err("a status"));
+    assert!(said.contains("it must be some of conn-failure, empty-response"), "{said}");
+}
+
 #[test]
 fn answers_are_compressed_for_those_who_take_it() {
     let options = [("compression", "gzip"), ("compression-types", "text/plain, application/x-a+b")];

@@ -126,6 +126,12 @@ impl FamilyKey {
         Self { outcome: KeyOutcome::Differs(how), ..self }
     }
 
+    /// The same, where nobody sees a difference with these values.
+    #[must_use]
+    pub const fn but_for(self, same: &'static [&'static str]) -> Self {
+        Self { same, ..self }
+    }
+
     /// The same, without effect: what there is instead.
     #[must_use]
     pub const fn cannot(self, instead: &'static str) -> Self {

@@ -4,7 +4,7 @@ use super::{
     PREFIX, Settings, affinity, auth, client, concurrency, header, health,
     kind::{Form, Kind},
     level::Level,
-    pages, rate, redirects, tcp, tls,
+    pages, rate, redirects, tcp, tls, tries,
 };
 use crate::{conditions::Of, patterns::IGNORING_CASE};
 use Level::{Class, Ingress, Path, Service};
@@ -681,23 +681,9 @@ pub const TABLE: &[Row] = &[
         about: "The same, set on answers of servers; those that HAProxy gives itself, such as 403 and redirects, have none of them.",
         ..ROW
     },
-    Row {
-        name: "retries",
-        kind: Kind::Number { least: 0, most: 10, what: "a number" },
-        example: "1",
-        reload: Reload::Change,
-        about: "How often a connection is tried again; 3 times without it.",
-        levels: &[Path, Ingress, Service, Class],
-        ..ROW
-    },
-    Row {
-        name: "retry",
-        kind: Kind::Choice(&["idempotent", "all"]),
-        example: "idempotent",
-        about: "`idempotent` or `all`: which requests are sent again when a server failed to answer. Without it only those that reached none.",
-        levels: &[Path, Ingress, Service, Class],
-        ..ROW
-    },
+    tries::RETRIES,
+    tries::RETRY,
+    tries::RETRY_ON,
     Row {
         name: "rewrite-path",
         kind: Kind::Text { most: 1000, form: Form::Prefix },

@@ -5,9 +5,15 @@ use crate::{
     families::{Said, Translation},
     options::value::OptionValue,
 };
+use std::collections::BTreeSet;
 
 /// Of a request without `proxy-body-size`.
 const BODY: &str = "1048576";
+
+/// How often a server is asked without `proxy-next-upstream-tries`.
+const TRIES: i64 = 3;
+/// How often ours sends a request again at the most.
+const MOST_AGAIN: i64 = 10;
 
 /// `proxy-body-size`, `proxy-connect-timeout`, `proxy-read-timeout`, `proxy-send-timeout`, with nginx's own defaults.
 pub fn bodies_and_times(said: &Said<'_>, to: &mut Translation<'_>) {
@@ -59,22 +65,34 @@ pub fn passthrough(said: &Said<'_>, to: &mut Translation<'_>) {
 pub fn tries(said: &Said<'_>, to: &mut Translation<'_>) {
     let words: Vec<&str> =
         said.text("proxy-next-upstream").unwrap_or("error timeout").split_whitespace().collect();
-    if words.contains(&"off") {
-        to.set("retries", "0", "proxy-next-upstream");
-        return;
-    }
-    let is_all = words.contains(&"non_idempotent") || said.is_on("retry-non-idempotent");
-    let which = if is_all { "all" } else { "idempotent" };
-    if ["error", "timeout", "invalid_header", "non_idempotent"].iter().any(|word| words.contains(word)) {
-        to.set("retry", which, "proxy-next-upstream");
-    }
     if words.iter().any(|word| word.starts_with("http_")) {
         to.differs("proxy-next-upstream", "has statuses: answers with these are not tried again");
     }
-    if let Some(tries) = said.number("proxy-next-upstream-tries").filter(|tries| *tries != 3) {
-        let again = if tries <= 0 { 10 } else { (tries - 1).min(10) };
-        to.set("retries", &again.to_string(), "proxy-next-upstream-tries");
+    let failures = failures(&words);
+    if words.contains(&"off") || failures.is_empty() {
+        return to.set("retries", "0", "proxy-next-upstream");
     }
+    let is_all = words.contains(&"non_idempotent") || said.is_on("retry-non-idempotent");
+    to.set("retry", if is_all { "all" } else { "idempotent" }, "proxy-next-upstream");
+    to.set("retry-on", &failures.join(","), "proxy-next-upstream");
+    // There the first try counts, too.
+    let tries = said.number("proxy-next-upstream-tries").unwrap_or(TRIES);
+    let again = if tries <= 0 { MOST_AGAIN } else { (tries - 1).min(MOST_AGAIN) };
+    to.set("retries", &again.to_string(), "proxy-next-upstream-tries");
+}
+
+/// After which failures a request is sent again, by the words of `proxy-next-upstream`.
+fn failures(words: &[&str]) -> Vec<&'static str> {
+    let of = |word: &&str| -> &'static [&'static str] {
+        match *word {
+            "error" => &["conn-failure", "empty-response"],
+            "timeout" => &["conn-failure", "response-timeout"],
+            "invalid_header" => &["junk-response"],
+            _ => &[],
+        }
+    };
+    let all: BTreeSet<&'static str> = words.iter().flat_map(of).copied().collect();
+    all.into_iter().collect()
 }
 
 /// `backend-protocol`, `upstream-vhost`, `service-upstream`, `enable-access-log`.
