@@ -1,13 +1,41 @@
 //! Who is asked whether a request may pass, and how many may.
 
+use super::values::{LIST, NAMES, URL};
 use crate::{
-    families::{Said, Translation},
+    families::{
+        Said, Translation,
+        values::{GO_SWITCH, ValueReader},
+    },
     options::{quantity::milliseconds, table::REFUSALS},
+    sentences::shortened,
 };
 use std::collections::BTreeSet;
 
 /// How long ours keeps an answer at the most, in milliseconds.
 const LONGEST_KEPT: u64 = 600_000;
+
+/// What is read only beside `auth-url`, and how.
+const BESIDE_URL: [(&str, ValueReader); 4] = [
+    ("auth-always-set-cookie", GO_SWITCH),
+    ("auth-cache-duration", LIST),
+    ("auth-request-redirect", URL),
+    ("auth-response-headers", NAMES),
+];
+
+/// Whether all of it can be read. Where there everybody gets in for that, here nobody does.
+fn are_readable(said: &Said<'_>, to: &mut Translation<'_>) -> bool {
+    for (key, reader) in BESIDE_URL {
+        let text = said.text(key).or_else(|| said.is_silent(key).then_some(""));
+        // Without a value nothing but a switch is wrong there.
+        let text = text.filter(|text| !text.is_empty() || key == "auth-always-set-cookie");
+        if let Some(text) = text.filter(|text| (reader.read)(text).is_none()) {
+            let text = serde_json::Value::from(shortened(text));
+            to.close(key, &format!("is {text}, it must be {}", reader.expected));
+            return false;
+        }
+    }
+    true
+}
 
 /// `auth-url`, `auth-method`, `auth-signin`. What cannot be asked lets nobody in.
 pub fn asked(said: &Said<'_>, to: &mut Translation<'_>) {
@@ -20,15 +48,23 @@ pub fn asked(said: &Said<'_>, to: &mut Translation<'_>) {
     }
     let text = |key: &str| if is_global { said.text(&format!("global-{key}")) } else { said.text(key) };
     let Some(url) = text("auth-url") else {
-        to.values.remove("auth-response-headers");
         to.values.remove("auth-signin-redirect-param");
         return;
     };
-    for option in ["auth-response-headers", "auth-signin-redirect-param"].into_iter().filter(|_| is_global) {
-        to.values.remove(option);
-        if let Some(text) = text(option) {
-            to.set(option, text, "global-auth-url");
+    if !is_global && !are_readable(said, to) {
+        return;
+    }
+    if is_global {
+        to.values.remove("auth-signin-redirect-param");
+        if let Some(text) = text("auth-signin-redirect-param") {
+            to.set("auth-signin-redirect-param", text, "global-auth-url");
         }
+    }
+    let names = text("auth-response-headers").unwrap_or_default().split(',').map(str::trim);
+    let names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
+    if !names.is_empty() {
+        let key = if is_global { "global-auth-response-headers" } else { "auth-response-headers" };
+        to.set("auth-response-headers", &names.join(","), key);
     }
     let is_url = url.contains("://") && !url.contains("..");
     if !is_url {

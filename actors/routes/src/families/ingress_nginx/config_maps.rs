@@ -49,7 +49,7 @@ pub fn headers(said: &Said<'_>, to: &mut Translation<'_>) {
             to.add(option, &all, key);
         }
     }
-    if to.values.contains_key("auth-url") {
+    if said.has("auth-url") {
         drop(own_entries("auth-proxy-set-headers", said, to));
     }
 }
