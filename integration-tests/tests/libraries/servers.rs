@@ -114,7 +114,17 @@ fn servers_are_shown_the_certificate_that_is_given_or_nothing_is_sent() {
     answered(&plain, "h1-tls", &optional, &[], Some("h1-tls HTTP/1.1 h1-tls.shop.svc /on"));
     answered(&servers, "mtls", &optional, &[], None);
     answered(&servers, "mtls", &optional, std::slice::from_ref(&strange), None);
-    answered(&servers, "mtls", &optional, &[pair], Some("mtls haproxy 127.0.0.1 mtls.shop.svc"));
+    let pair = [pair];
+    answered(&servers, "mtls", &optional, &pair, Some("mtls haproxy 127.0.0.1 mtls.shop.svc"));
+    // The Secret of a CA alone is there, and has none.
+    let if_any = [shown[0], shown[1], ("server-certificate", "if-any")];
+    let alone = [secret("own", "Opaque", &[("ca.crt", &authority.pem)])];
+    for options in [&if_any, &optional] {
+        answered(&plain, "h1-tls", options, &alone, Some("h1-tls HTTP/1.1 h1-tls.shop.svc /on"));
+    }
+    answered(&plain, "h1-tls", &shown, &alone, None);
+    answered(&plain, "h1-tls", &if_any, &[], None);
+    answered(&servers, "mtls", &if_any, &pair, Some("mtls haproxy 127.0.0.1 mtls.shop.svc"));
     for unusable in [
         vec![],
         vec![strange],

@@ -368,11 +368,13 @@ fn who_verifies_servers_shows_them_a_certificate_and_names_of_clients_are_common
     for (option, wanted) in [
         ("server-ca-secret", "own"),
         ("server-certificate-secret", "own"),
-        ("server-certificate", "optional"),
+        ("server-certificate", "if-any"),
     ] {
         assert_eq!(text(&verified, option), Some(json!(wanted)), "{option}");
     }
-    assert_eq!(text(&of(&tls[..2]), "server-certificate"), None);
+    let unverified = of(&tls[..2]);
+    assert_eq!(text(&unverified, "server-certificate"), Some(json!("if-any")));
+    assert_eq!(text(&unverified, "server-ca-secret"), None);
     let named = of(&[("auth-tls-secret", "shop/ca"), ("auth-tls-match-cn", "CN=bob")]);
     assert_eq!(text(&named, "client-certificate-names-in"), Some(json!("subject")));
 }

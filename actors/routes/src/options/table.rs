@@ -774,12 +774,12 @@ pub const TABLE: &[Row] = &[
     },
     Row {
         name: "server-certificate",
-        kind: Kind::Choice(&["required", "optional"]),
+        kind: Kind::Choice(&["required", "if-any", "optional"]),
         example: "optional",
         with: With::Needs("server-certificate-secret"),
         reload: Reload::Change,
         guards: true,
-        about: "`optional`: without the Secret of `server-certificate-secret` servers are shown no certificate; `required` (default): there are no servers.",
+        about: "`if-any`: where the Secret of `server-certificate-secret` has no `tls.crt` servers are shown no certificate; `optional`: without the Secret, too; `required` (default): there are no servers then.",
         levels: &[Path, Ingress, Service],
         ..ROW
     },

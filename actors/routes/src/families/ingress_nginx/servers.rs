@@ -155,10 +155,10 @@ pub fn over_tls(said: &Said<'_>, to: &mut Translation<'_>) {
     }
     if said.is_on("proxy-ssl-verify") {
         to.set("server-ca-secret", secret, "proxy-ssl-secret");
-        // It may have nothing but the CA.
-        to.set("server-certificate", "optional", "proxy-ssl-secret");
     }
     to.set("server-certificate-secret", secret, "proxy-ssl-secret");
+    // It may have nothing but the CA.
+    to.set("server-certificate", "if-any", "proxy-ssl-secret");
     name(said, to, is_tls);
 }
 

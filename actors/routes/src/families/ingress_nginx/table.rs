@@ -286,7 +286,7 @@ pub const TABLE: &[FamilyKey] = &[
     key("proxy-ssl-protocols").cannot("TLS versions towards servers are HAProxy's"),
     key("proxy-ssl-secret").reads(FULL_NAME).may_set(&["server-ca-secret", "server-certificate", "server-certificate-secret"]).wrong(Drop).differs("for its own Ingress"),
     key("proxy-ssl-server-name").reads(ON_OFF).may_set(&["server-tls-name"]).differs("without it servers over TLS are asked for by name; off counts without proxy-ssl-verify, which needs the name"),
-    key("proxy-ssl-verify").reads(ON_OFF).may_set(&["server-ca-secret"]),
+    key("proxy-ssl-verify").reads(ON_OFF).may_set(&["server-ca-secret"]).differs("on, without proxy-ssl-secret: all requests get 503, because nobody says by whom servers must be signed; there servers are not verified then").but_for(&["off"]),
     key("proxy-ssl-verify-depth").reads(INTEGER).differs("chains may have any length"),
     key("proxy-stream-next-upstream").at(ONLY_CONFIG).cannot("TCP services have the times and tries of HAProxy's profile for them"),
     key("proxy-stream-next-upstream-timeout").at(ONLY_CONFIG).cannot("TCP services have the times and tries of HAProxy's profile for them"),
