@@ -300,6 +300,17 @@ fn of_nginx(annotations: &[(&str, &str)], settings: &Settings) -> ForeignOptions
 }
 
 #[test]
+fn clients_stay_with_a_canary_of_nginx_whatever_led_them_there() {
+    let settings = settings(json!({"ingress-nginx": {}}));
+    let asked = [("canary", "true"), ("canary-by-header", "X-Canary")];
+    for (more, sticky) in [(None, "all"), (Some(("affinity-canary-behavior", "legacy")), "false")] {
+        let annotations: Vec<(&str, &str)> = asked.into_iter().chain(more).collect();
+        let canary = of_nginx(&annotations, &settings).canary.unwrap();
+        assert_eq!(canary["canary-sticky"].to_json(), json!(sticky));
+    }
+}
+
+#[test]
 fn who_is_refused_by_a_snippet_gets_in_with_no_password() {
     let settings = settings(json!({"ingress-nginx": {"snippets": "translate"}}));
     let of = |annotations: &[(&str, &str)]| of_nginx(annotations, &settings);

@@ -258,11 +258,12 @@ pub const TABLE: &[Row] = &[
     },
     Row {
         name: "canary-sticky",
+        kind: Kind::Choice(&["true", "false", "all"]),
         example: "true",
         with: With::Beside("canary-service"),
         reload: Reload::FirstUse,
         levels: &[Path, Ingress],
-        about: "`true`: a client stays, by a cookie, where `canary-weight` led it first, unless the weight is 0 or 100; so it is with `affinity`, unless this is `false`.",
+        about: "`true`: a client stays, by a cookie, where `canary-weight` led it first, unless the weight is 0 or 100; so it is with `affinity`, unless this is `false`. `all`: with `affinity` it stays where it was led first, whatever led it there and whatever header, cookie and weight say then.",
         ..ROW
     },
     Row {

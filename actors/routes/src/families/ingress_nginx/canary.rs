@@ -30,8 +30,7 @@ pub fn canary(said: &Said<'_>, to: &mut Translation<'_>) {
         weight => (weight.saturating_mul(100).saturating_add(total / 2) / total).clamp(1, 100),
     };
     to.set_value("canary-weight", OptionValue::Number(percent.unsigned_abs()));
-    if said.text("affinity-canary-behavior") == Some("legacy") {
-        to.set("canary-sticky", "false", "affinity-canary-behavior");
-    }
+    let is_legacy = said.text("affinity-canary-behavior") == Some("legacy");
+    to.set("canary-sticky", if is_legacy { "false" } else { "all" }, "affinity-canary-behavior");
     to.canary = Some(std::mem::replace(&mut to.values, before));
 }
