@@ -61,6 +61,8 @@ pub enum KeyTarget {
 pub enum KeyOutcome {
     /// Nobody sees a difference.
     Served,
+    /// Nobody sees one but for these values, which are found where they stand.
+    ServedBut(&'static str),
     /// This is different.
     Differs(&'static str),
     /// It has no effect: what there is instead.
@@ -126,10 +128,10 @@ impl FamilyKey {
         Self { outcome: KeyOutcome::Differs(how), ..self }
     }
 
-    /// The same, where nobody sees a difference with these values.
+    /// The same, whose effect is the same but for these values.
     #[must_use]
-    pub const fn but_for(self, same: &'static [&'static str]) -> Self {
-        Self { same, ..self }
+    pub const fn served_but(self, which: &'static str) -> Self {
+        Self { outcome: KeyOutcome::ServedBut(which), ..self }
     }
 
     /// The same, without effect: what there is instead.

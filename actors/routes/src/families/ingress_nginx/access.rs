@@ -14,6 +14,9 @@ use std::collections::BTreeSet;
 /// How long ours keeps an answer at the most, in milliseconds.
 const LONGEST_KEPT: u64 = 600_000;
 
+/// So many times what a period lets in ours lets in at once at the most.
+const MOST_BURST: i64 = 100;
+
 /// What is read only beside `auth-url`, and how.
 const BESIDE_URL: [(&str, ValueReader); 4] = [
     ("auth-always-set-cookie", GO_SWITCH),
@@ -197,8 +200,11 @@ pub fn limits(said: &Said<'_>, to: &mut Translation<'_>) {
         to.set("rate-limit-period", period, key);
         let status = refusal(said, "limit-req-status-code", REFUSALS, to);
         to.set("rate-limit-status", &status, key);
-        let times = said.number("limit-burst-multiplier").filter(|times| *times > 0).unwrap_or(5).min(100);
-        to.set("rate-limit-burst", &limit.saturating_mul(times).to_string(), key);
+        let times = said.number("limit-burst-multiplier").filter(|times| *times > 0).unwrap_or(5);
+        if times > MOST_BURST {
+            to.differs("limit-burst-multiplier", &format!("is {times}: it is {MOST_BURST}"));
+        }
+        to.set("rate-limit-burst", &limit.saturating_mul(times.min(MOST_BURST)).to_string(), key);
         if let Some(networks) = said.text("limit-allowlist") {
             to.set("rate-limit-exempt", networks, "limit-allowlist");
         }

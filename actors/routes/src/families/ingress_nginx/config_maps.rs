@@ -1,5 +1,6 @@
 //! Headers of ConfigMaps that are named: by annotations, those of the Ingress's own namespace, and by the ConfigMap of the controller.
 
+use super::nginx_text::with_variables;
 use crate::{
     families::{Said, Translation, secrets::own_secret},
     referenced::ReferencedKind,
@@ -148,19 +149,10 @@ fn of_all(
 
 /// A value with our variables in the place of those of nginx; `None` where it has others.
 fn with_our_variables(value: &str) -> Option<String> {
-    let (mut read, mut rest) = (String::new(), value);
-    while let Some((before, behind)) = rest.split_once('$') {
-        let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let (name, after) = match behind.strip_prefix('{') {
-            Some(inner) => inner.split_once('}')?,
-            None => behind.split_at(behind.find(|c| !is_of_name(c)).unwrap_or(behind.len())),
-        };
+    with_variables(value, |name| {
         let (_, ours) = VARIABLES.iter().find(|(theirs, _)| *theirs == name)?;
-        read.push_str(&format!("{before}${{{ours}}}"));
-        rest = after;
-    }
-    read.push_str(rest);
-    Some(read)
+        Some(format!("${{{ours}}}"))
+    })
 }
 
 #[cfg(test)]

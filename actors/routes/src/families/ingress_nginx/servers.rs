@@ -1,6 +1,6 @@
 //! What servers are sent, how, and how long it may take.
 
-use super::own_secret;
+use super::{nginx_text::with_variables, own_secret};
 use crate::{
     families::{Said, Translation},
     options::value::OptionValue,
@@ -77,7 +77,12 @@ pub fn tries(said: &Said<'_>, to: &mut Translation<'_>) {
     to.set("retry-on", &failures.join(","), "proxy-next-upstream");
     // There the first try counts, too.
     let tries = said.number("proxy-next-upstream-tries").unwrap_or(TRIES);
-    let again = if tries <= 0 { MOST_AGAIN } else { (tries - 1).min(MOST_AGAIN) };
+    let wanted = tries.saturating_sub(1);
+    let again = if tries <= 0 { MOST_AGAIN } else { wanted.min(MOST_AGAIN) };
+    if again != wanted {
+        let how = format!("is {tries}: a server is asked up to {} times", MOST_AGAIN + 1);
+        to.differs("proxy-next-upstream-tries", &how);
+    }
     to.set("retries", &again.to_string(), "proxy-next-upstream-tries");
 }
 
@@ -105,10 +110,8 @@ pub fn protocol(said: &Said<'_>, to: &mut Translation<'_>) {
         Some("auto_http") => to.differs("backend-protocol", "is AUTO_HTTP: servers are sent HTTP"),
         _ => {}
     }
-    match said.text("upstream-vhost") {
-        None | Some("$host" | "$http_host") => {}
-        Some(host) if host.contains('$') => to.ignore("upstream-vhost", "has variables"),
-        Some(host) => to.set("host-rewrite", &host.to_ascii_lowercase(), "upstream-vhost"),
+    if let Some(host) = said.text("upstream-vhost") {
+        host_of_servers(host, to);
     }
     if said.is_on("service-upstream") {
         to.set("connect-to", "service", "service-upstream");
@@ -117,6 +120,35 @@ pub fn protocol(said: &Said<'_>, to: &mut Translation<'_>) {
     let is_silent = said.is_on("disable-access-log") || said.is_on("disable-http-access-log");
     if !said.switch("enable-access-log").unwrap_or(!is_silent) {
         to.set("access-log", "false", "enable-access-log");
+    }
+}
+
+/// `upstream-vhost`, whose variables are as well known as those of headers.
+fn host_of_servers(text: &str, to: &mut Translation<'_>) {
+    const KEY: &str = "upstream-vhost";
+    const VARIABLES: [&str; 2] = ["${host}", "${service}"];
+    let of_request = ["$host", "${host}", "$http_host", "${http_host}"];
+    if of_request.contains(&text) {
+        return;
+    }
+    let about = to.about;
+    let known = with_variables(text, |name| match name {
+        "host" => Some("${host}".to_owned()),
+        "service_name" => Some("${service}".to_owned()),
+        "namespace" => Some(about.namespace.to_owned()),
+        "ingress_name" => Some(about.name.to_owned()),
+        _ => None,
+    });
+    let Some(host) = known.map(|host| host.to_ascii_lowercase()) else {
+        return to.ignore(KEY, "has variables that are not known here");
+    };
+    if to.is_value("host-rewrite", &host) {
+        return to.set("host-rewrite", &host, KEY);
+    }
+    let plain = VARIABLES.iter().fold(host.clone(), |text, variable| text.replace(variable, ""));
+    match plain.chars().all(|c| c.is_ascii_alphanumeric() || ".-_:".contains(c)) {
+        true => to.add("request-headers", &format!("Host: {host}"), KEY),
+        false => to.ignore(KEY, "has characters that no host has"),
     }
 }
 
