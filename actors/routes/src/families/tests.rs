@@ -311,6 +311,22 @@ fn clients_stay_with_a_canary_of_nginx_whatever_led_them_there() {
 }
 
 #[test]
+fn who_is_asked_is_told_nothing_by_clients_that_a_snippet_would_have_said() {
+    let withheld = |config: serde_json::Value, annotations: &[(&str, &str)]| {
+        let settings = settings(json!({"ingress-nginx": {"config": config}}));
+        let all = of_nginx(annotations, &settings);
+        all.ingress.written.values.get("auth-withheld-headers").map(|value| value.to_json())
+    };
+    let (url, text) = ("http://sso.shop.svc/", "proxy_set_header X_Realm inner;\nproxy_set_header Host sso;");
+    let asked = [("auth-url", url), ("auth-snippet", text)];
+    assert_eq!(withheld(json!({}), &asked), Some(json!(["x-realm"])));
+    assert_eq!(withheld(json!({}), &asked[..1]), None);
+    assert_eq!(withheld(json!({}), &asked[1..]), None);
+    let of_all = json!({"global-auth-url": url, "global-auth-snippet": text});
+    assert_eq!(withheld(of_all, &[]), Some(json!(["x-realm"])));
+}
+
+#[test]
 fn who_is_refused_by_a_snippet_gets_in_with_no_password() {
     let settings = settings(json!({"ingress-nginx": {"snippets": "translate"}}));
     let of = |annotations: &[(&str, &str)]| of_nginx(annotations, &settings);

@@ -182,6 +182,7 @@ pub const TABLE: &[Row] = &[
     auth::SIGN_IN_PARAMETER,
     auth::TIMEOUT,
     auth::URL,
+    auth::WITHHELD_HEADERS,
     Row {
         name: "balance",
         kind: Kind::Balance,

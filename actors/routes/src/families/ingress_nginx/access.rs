@@ -1,6 +1,9 @@
 //! Who is asked whether a request may pass, and how many may.
 
-use super::values::{LIST, NAMES, URL};
+use super::{
+    snippets::named_headers,
+    values::{LIST, NAMES, URL},
+};
 use crate::{
     families::{
         Said, Translation,
@@ -94,6 +97,17 @@ pub fn asked(said: &Said<'_>, to: &mut Translation<'_>) {
     }
     if !to.values.contains_key("auth-signin") {
         to.values.remove("auth-signin-redirect-param");
+    }
+    withhold(named_headers(text("auth-snippet").unwrap_or_default()).into_iter(), "auth-snippet", to);
+}
+
+/// Who is asked would be told something by these headers, which is not said: clients do not say it in its place.
+pub fn withhold(names: impl Iterator<Item = String>, key: &str, to: &mut Translation<'_>) {
+    const OPTION: &str = "auth-withheld-headers";
+    let names = names.map(|name| name.to_ascii_lowercase().replace('_', "-"));
+    let names: BTreeSet<String> = names.filter(|name| to.is_value(OPTION, name)).collect();
+    if !names.is_empty() {
+        to.add(OPTION, &names.into_iter().collect::<Vec<_>>().join(","), key);
     }
 }
 

@@ -1,8 +1,12 @@
 //! Headers of ConfigMaps that are named: by annotations, those of the Ingress's own namespace, and by the ConfigMap of the controller.
 
-use super::nginx_text::with_variables;
+use super::{access::withhold, nginx_text::with_variables};
 use crate::{
-    families::{Said, Translation, secrets::own_secret},
+    families::{
+        Said, Translation,
+        header_steps::{HeaderStep, HeadersTo, distrust},
+        secrets::own_secret,
+    },
     referenced::ReferencedKind,
 };
 use serde_json::Value;
@@ -37,21 +41,18 @@ pub fn headers(said: &Said<'_>, to: &mut Translation<'_>) {
     let mut answered = of_all("add-headers", "response-headers", said, to);
     answered.retain(|(name, _)| !custom.iter().any(|(other, _)| other.eq_ignore_ascii_case(name)));
     let custom_lines = lines(&custom);
-    for (option, all, key) in [
-        ("response-headers", lines(&answered), "add-headers"),
-        ("response-headers", custom_lines, "custom-headers"),
-        (
-            "request-headers",
-            lines(&of_all("proxy-set-headers", "request-headers", said, to)),
-            "proxy-set-headers",
-        ),
-    ] {
+    for (all, key) in [(lines(&answered), "add-headers"), (custom_lines, "custom-headers")] {
         if !all.is_empty() {
-            to.add(option, &all, key);
+            to.add("response-headers", &all, key);
         }
     }
+    let sent = of_all("proxy-set-headers", "request-headers", said, to);
+    let sent: Vec<HeaderStep> =
+        sent.into_iter().map(|(name, value)| HeaderStep::Set(name, value)).collect();
+    HeadersTo::SERVERS.take(&sent, "proxy-set-headers", to);
     if said.has("auth-url") {
-        drop(own_entries("auth-proxy-set-headers", said, to));
+        let asked = own_entries("auth-proxy-set-headers", said, to);
+        withhold(asked.into_iter().map(|(name, _)| name), "auth-proxy-set-headers", to);
     }
 }
 
@@ -138,10 +139,15 @@ fn of_all(
         let value = with_our_variables(&value).filter(|value| is_one_line(value));
         match value.filter(|value| to.is_value(option, &format!("{name}: {value}"))) {
             Some(value) => headers.push((name, value)),
-            None => to.ignored_by_config(
-                key,
-                &format!("names a ConfigMap with header {name:?}, which cannot be set so"),
-            ),
+            None => {
+                to.ignored_by_config(
+                    key,
+                    &format!("names a ConfigMap with header {name:?}, which cannot be set so"),
+                );
+                if option == "request-headers" {
+                    distrust(&name, key, to);
+                }
+            }
         }
     }
     headers
