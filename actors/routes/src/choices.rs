@@ -13,6 +13,9 @@ use serde_json::Value;
 /// The option that names a Service which gets copies of requests.
 pub(crate) const MIRROR: &str = "mirror-service";
 
+/// The option that says whether clients stay where they were led first.
+const STICKY: &str = "canary-sticky";
+
 /// So many digits tell the cookies of canaries apart.
 const DIGITS: usize = 8;
 
@@ -85,9 +88,9 @@ impl Choices {
         if let Some(canary) = &self.canary {
             let name = name_of(canary);
             push("canary", &name, "");
-            if is_sticky(options) {
+            if let Some(how) = stickiness(options) {
                 let digest = Digest::of(name.as_bytes()).to_string();
-                push("sticky", digest.get(..DIGITS).unwrap_or_default(), "");
+                push("sticky", digest.get(..DIGITS).unwrap_or_default(), how);
             }
             for option in ["header", "header-value", "cookie", "weight"] {
                 match options.get(&format!("canary-{option}")) {
@@ -110,10 +113,15 @@ impl Choices {
     }
 }
 
-/// Where clients keep their server, they keep their version.
-fn is_sticky(options: GroupOptions<'_>) -> bool {
-    let said = options.get("canary-sticky").and_then(Value::as_bool);
-    said.unwrap_or_else(|| options.get("affinity").is_some())
+/// Where clients keep their server, they keep their version: that which chance led them to, or, as `all`, whatever led them there.
+fn stickiness(options: GroupOptions<'_>) -> Option<&'static str> {
+    let has_affinity = options.get("affinity").is_some();
+    match options.text(STICKY) {
+        Some("true") => Some(""),
+        Some("false") => None,
+        Some(_) => has_affinity.then_some("all"),
+        None => has_affinity.then_some(""),
+    }
 }
 
 #[cfg(test)]
@@ -155,5 +163,21 @@ mod tests {
         assert_eq!(choices.backends().len(), 2);
         let nothing = GroupOptions { own: &none, of_object: &none };
         assert_eq!(Choices::of(nothing).text(nothing, |_| String::new()), None);
+    }
+
+    #[test]
+    fn clients_stay_where_chance_led_them_or_whatever_did() {
+        for (more, stays) in [
+            (json!({}), None),
+            (json!({"affinity": "cookie"}), Some("")),
+            (json!({"affinity": "cookie", "canary-sticky": "false"}), None),
+            (json!({"canary-sticky": "true"}), Some("")),
+            (json!({"canary-sticky": "all"}), None),
+            (json!({"affinity": "cookie", "canary-sticky": "all"}), Some("all")),
+        ] {
+            let none = Map::new();
+            let options = GroupOptions { own: more.as_object().unwrap(), of_object: &none };
+            assert_eq!(stickiness(options), stays, "{more}");
+        }
     }
 }

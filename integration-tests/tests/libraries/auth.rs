@@ -353,6 +353,7 @@ fn cookies_and_named_headers_of_the_answer_reach_the_client() {
         route("head", &[("auth-url", "http://sso/ok"), ("auth-method", "HEAD")]),
         route("post", &[("auth-url", "http://sso/ok"), ("auth-method", "POST")]),
         route("few", &[("auth-url", "http://sso/ok?few"), ("auth-request-headers", "X-A")]),
+        route("less", &[("auth-url", "http://sso/ok?less"), ("auth-withheld-headers", "X-A, X-C-D")]),
     ];
     asking(&routes, |site, questions| {
         let all = |answer: &Answer, name: &str| -> Vec<String> {
@@ -372,6 +373,10 @@ fn cookies_and_named_headers_of_the_answer_reach_the_client() {
         get(site, "/few", "X-A: 1\r\nX-B: 2\r\n");
         let few = questions.with("?few").pop().unwrap();
         assert!(few.contains("x-a: 1") && !few.contains("x-b"), "{few}");
+        let server = get(site, "/less", "X-A: 1\r\nX-B: 2\r\nX_C-D: 3\r\n");
+        let less = questions.with("?less").pop().unwrap();
+        assert!(less.contains("x-b: 2") && !less.contains("x-a") && !less.contains("c-d"), "{less}");
+        assert_eq!(server.sent("x-a"), Some("1"));
     });
 }
 

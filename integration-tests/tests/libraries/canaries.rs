@@ -125,6 +125,25 @@ fn a_client_with_a_cookie_stays_where_chance_led_it() {
 }
 
 #[test]
+fn a_client_stays_wherever_its_first_request_went_where_that_is_asked_for() {
+    let all = [("canary-header", "X-Canary"), ("affinity", "cookie"), ("canary-sticky", "all")];
+    with(&all, |site| {
+        for (said, other, service) in [("always", "never", 3), ("never", "always", 1), ("", "always", 1)] {
+            let first = ask(site, &format!("X-Canary: {said}\r\n"));
+            assert_eq!(first.service(), Some(service));
+            let is_of_canary =
+                |(name, value): &&(String, String)| name == "set-cookie" && value.contains("AFFINITY_");
+            let (_, set) = first.headers.iter().find(is_of_canary).unwrap_or_else(|| panic!("{first:?}"));
+            let cookie = set.split(';').next().unwrap();
+            for said in [other, said] {
+                let next = ask(site, &format!("Cookie: {cookie}\r\nX-Canary: {said}\r\n"));
+                assert_eq!(next.service(), Some(service), "{next:?}");
+            }
+        }
+    });
+}
+
+#[test]
 fn a_canary_has_the_options_of_the_route_and_none_without_ready_servers() {
     with(&[("canary-weight", "100"), ("auth-secret", "users"), ("rewrite-path", "/new")], |site| {
         assert_eq!(ask(site, "").status, 401);

@@ -192,6 +192,24 @@ fn servers_are_told_of_a_certificate_and_never_by_the_client() {
     });
 }
 
+#[test]
+fn without_an_authority_servers_are_told_that_nobody_has_a_certificate() {
+    let authority = Authority::new("clients").unwrap();
+    let mut manifests = both(&[("client-certificate-headers", HEADERS)]);
+    // Another route of the host asks for one.
+    manifests[1]["metadata"]["annotations"] = json!({"haproxy-haptic.org/client-ca-secret": "clients"});
+    manifests.extend([certificate(), ca("clients", &authority)]);
+    let known = Client::with(&authority.sign_client("anna", &[]).unwrap());
+    on_each_haproxy(&manifests, |site| {
+        assert_eq!(known.status(site, "/off"), 200);
+        let strangers = SCHEMES.map(|scheme| site.ask(scheme, "GET", HOST, "/on", SPOOFED, ""));
+        for answer in strangers.into_iter().chain([known.get(site, "/on", SPOOFED)]) {
+            assert_eq!((answer.status, answer.sent("x-client-verify")), (200, Some("NONE")), "{answer:?}");
+            assert!(!answer.body.contains("root") && !answer.body.contains("SUCCESS"), "{answer:?}");
+        }
+    });
+}
+
 /// The SHA-256 of a certificate.
 fn hex(der: &[u8]) -> String {
     let digest = TLS13_AES_128_GCM_SHA256.tls13().unwrap().common.hash_provider.hash(der);

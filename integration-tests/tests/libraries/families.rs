@@ -24,6 +24,7 @@ use std::{
 
 mod moved;
 mod setups;
+mod tries;
 
 /// The class of Ingresses where theirs are taken over by their controller.
 const CLASS: &str = "theirs";

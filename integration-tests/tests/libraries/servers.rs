@@ -114,7 +114,17 @@ fn servers_are_shown_the_certificate_that_is_given_or_nothing_is_sent() {
     answered(&plain, "h1-tls", &optional, &[], Some("h1-tls HTTP/1.1 h1-tls.shop.svc /on"));
     answered(&servers, "mtls", &optional, &[], None);
     answered(&servers, "mtls", &optional, std::slice::from_ref(&strange), None);
-    answered(&servers, "mtls", &optional, &[pair], Some("mtls haproxy 127.0.0.1 mtls.shop.svc"));
+    let pair = [pair];
+    answered(&servers, "mtls", &optional, &pair, Some("mtls haproxy 127.0.0.1 mtls.shop.svc"));
+    // The Secret of a CA alone is there, and has none.
+    let if_any = [shown[0], shown[1], ("server-certificate", "if-any")];
+    let alone = [secret("own", "Opaque", &[("ca.crt", &authority.pem)])];
+    for options in [&if_any, &optional] {
+        answered(&plain, "h1-tls", options, &alone, Some("h1-tls HTTP/1.1 h1-tls.shop.svc /on"));
+    }
+    answered(&plain, "h1-tls", &shown, &alone, None);
+    answered(&plain, "h1-tls", &if_any, &[], None);
+    answered(&servers, "mtls", &if_any, &pair, Some("mtls haproxy 127.0.0.1 mtls.shop.svc"));
     for unusable in [
         vec![],
         vec![strange],
@@ -387,6 +397,38 @@ fn so_many_at_a_time(more: Option<(&str, &str)>, refused: u16) {
         }
         assert_eq!(questions.with(&held).len(), 2, "of {} requests", open.len());
     });
+}
+
+/// How often a server on each HAProxy is asked for what it never answers, closes the connection for, or answers with no HTTP.
+fn asked(options: &[(&str, &str)]) -> Vec<[usize; 3]> {
+    let (port, questions) = auth_server::start();
+    let options = [&[("retry", "idempotent"), ("timeout-server", "300ms")][..], options].concat();
+    let mut manifests = leading_to("failing", 80, &options);
+    manifests[0]["spec"]["rules"][0]["http"]["paths"][0]["path"] = json!("/");
+    manifests.extend(service("failing", "IPv4", port, &["127.0.0.1"]));
+    let of = |series: HaproxySeries| {
+        let site = Site::start(series, &manifests);
+        ["never", "close", "nonsense"].map(|what| {
+            let path = format!("/{what}/{series:?}").to_lowercase();
+            assert!(matches!(site.get(Scheme::Http, HOST, &path).status, 502 | 504));
+            questions.with(&format!(" {path} ")).len()
+        })
+    };
+    SERIES.map(of).into()
+}
+
+#[test]
+fn a_request_is_sent_again_after_the_failures_that_are_given() {
+    for (options, expected) in [
+        (&[][..], [4_usize, 4, 4]),
+        (&[("retry-on", "conn-failure, empty-response"), ("retries", "2")], [1, 3, 1]),
+        (&[("retry-on", "response-timeout, junk-response"), ("retries", "1")], [2, 1, 2]),
+        (&[("retry-on", "conn-failure")], [1, 1, 1]),
+    ] {
+        assert_eq!(asked(options), [expected; 3], "{options:?}");
+    }
+    let said = sentences(&rendered_alone(&both(&[("retry-on", "503")])).expect_err("a status"));
+    assert!(said.contains("it must be some of conn-failure, empty-response"), "{said}");
 }
 
 #[test]

@@ -110,7 +110,7 @@ pub fn page(family: Family) -> String {
         page,
         "\n## Its keys\n\n{} keys: {} are served, {} are served with a difference, {} have no effect and are findings.\n",
         table.len(),
-        count(|outcome| *outcome == KeyOutcome::Served),
+        count(|outcome| matches!(outcome, KeyOutcome::Served | KeyOutcome::ServedBut(_))),
         count(|outcome| matches!(outcome, KeyOutcome::Differs(_))),
         count(|outcome| matches!(outcome, KeyOutcome::Finding(_))),
     );
@@ -168,6 +168,7 @@ fn options(key: &FamilyKey) -> String {
 fn outcome(key: &FamilyKey) -> String {
     match key.outcome {
         KeyOutcome::Served => "served".to_owned(),
+        KeyOutcome::ServedBut(which) => format!("served, but: {}", which.replace('|', "\\|")),
         KeyOutcome::Differs(how) => format!("differs: {}", how.replace('|', "\\|")),
         KeyOutcome::Finding(instead) => format!("finding: {}", instead.replace('|', "\\|")),
     }

@@ -156,7 +156,7 @@ fn of_annotations(
         let (verdict, sentence) = match key.outcome {
             KeyOutcome::Differs(how) => (Differs, how),
             KeyOutcome::Finding(instead) if place == KeyPlace::Service => (Cannot, instead),
-            KeyOutcome::Served | KeyOutcome::Finding(_) => return None,
+            KeyOutcome::Served | KeyOutcome::ServedBut(_) | KeyOutcome::Finding(_) => return None,
         };
         Some(note(Some(annotation), verdict, sentence, options_of(key)))
     });
@@ -198,7 +198,9 @@ fn of_config_map(
         match key.outcome {
             KeyOutcome::Served => None,
             _ if key.same.contains(&text.trim()) => None,
-            KeyOutcome::Differs(how) => Some(note(Some(name), Differs, how, options_of(key))),
+            KeyOutcome::Differs(how) | KeyOutcome::ServedBut(how) => {
+                Some(note(Some(name), Differs, how, options_of(key)))
+            }
             KeyOutcome::Finding(instead) => Some(note(Some(name), Cannot, instead, Vec::new())),
         }
     });

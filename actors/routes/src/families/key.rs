@@ -61,6 +61,8 @@ pub enum KeyTarget {
 pub enum KeyOutcome {
     /// Nobody sees a difference.
     Served,
+    /// Nobody sees one but for these values, which are found where they stand.
+    ServedBut(&'static str),
     /// This is different.
     Differs(&'static str),
     /// It has no effect: what there is instead.
@@ -124,6 +126,12 @@ impl FamilyKey {
     #[must_use]
     pub const fn differs(self, how: &'static str) -> Self {
         Self { outcome: KeyOutcome::Differs(how), ..self }
+    }
+
+    /// The same, whose effect is the same but for these values.
+    #[must_use]
+    pub const fn served_but(self, which: &'static str) -> Self {
+        Self { outcome: KeyOutcome::ServedBut(which), ..self }
     }
 
     /// The same, without effect: what there is instead.

@@ -300,6 +300,33 @@ fn of_nginx(annotations: &[(&str, &str)], settings: &Settings) -> ForeignOptions
 }
 
 #[test]
+fn clients_stay_with_a_canary_of_nginx_whatever_led_them_there() {
+    let settings = settings(json!({"ingress-nginx": {}}));
+    let asked = [("canary", "true"), ("canary-by-header", "X-Canary")];
+    for (more, sticky) in [(None, "all"), (Some(("affinity-canary-behavior", "legacy")), "false")] {
+        let annotations: Vec<(&str, &str)> = asked.into_iter().chain(more).collect();
+        let canary = of_nginx(&annotations, &settings).canary.unwrap();
+        assert_eq!(canary["canary-sticky"].to_json(), json!(sticky));
+    }
+}
+
+#[test]
+fn who_is_asked_is_told_nothing_by_clients_that_a_snippet_would_have_said() {
+    let withheld = |config: serde_json::Value, annotations: &[(&str, &str)]| {
+        let settings = settings(json!({"ingress-nginx": {"config": config}}));
+        let all = of_nginx(annotations, &settings);
+        all.ingress.written.values.get("auth-withheld-headers").map(|value| value.to_json())
+    };
+    let (url, text) = ("http://sso.shop.svc/", "proxy_set_header X_Realm inner;\nproxy_set_header Host sso;");
+    let asked = [("auth-url", url), ("auth-snippet", text)];
+    assert_eq!(withheld(json!({}), &asked), Some(json!(["x-realm"])));
+    assert_eq!(withheld(json!({}), &asked[..1]), None);
+    assert_eq!(withheld(json!({}), &asked[1..]), None);
+    let of_all = json!({"global-auth-url": url, "global-auth-snippet": text});
+    assert_eq!(withheld(of_all, &[]), Some(json!(["x-realm"])));
+}
+
+#[test]
 fn who_is_refused_by_a_snippet_gets_in_with_no_password() {
     let settings = settings(json!({"ingress-nginx": {"snippets": "translate"}}));
     let of = |annotations: &[(&str, &str)]| of_nginx(annotations, &settings);
@@ -368,11 +395,13 @@ fn who_verifies_servers_shows_them_a_certificate_and_names_of_clients_are_common
     for (option, wanted) in [
         ("server-ca-secret", "own"),
         ("server-certificate-secret", "own"),
-        ("server-certificate", "optional"),
+        ("server-certificate", "if-any"),
     ] {
         assert_eq!(text(&verified, option), Some(json!(wanted)), "{option}");
     }
-    assert_eq!(text(&of(&tls[..2]), "server-certificate"), None);
+    let unverified = of(&tls[..2]);
+    assert_eq!(text(&unverified, "server-certificate"), Some(json!("if-any")));
+    assert_eq!(text(&unverified, "server-ca-secret"), None);
     let named = of(&[("auth-tls-secret", "shop/ca"), ("auth-tls-match-cn", "CN=bob")]);
     assert_eq!(text(&named, "client-certificate-names-in"), Some(json!("subject")));
 }

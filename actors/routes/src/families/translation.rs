@@ -133,11 +133,12 @@ impl<'s> Said<'s> {
         if name != key.name {
             translation.written.insert(name, written.to_owned());
         }
-        // There it is as if it was not there, but for lists of clients.
-        if self.settings.family == Family::IngressNginx
-            && key.wrong != WrongValue::Deny
-            && text.trim().is_empty()
-        {
+        // There it is as if it was not there, but for lists of clients: nobody knows whom these would let in.
+        let is_of_clients = ["allowlist-source-range", "denylist-source-range"].contains(&name);
+        if self.settings.family == Family::IngressNginx && !is_of_clients && text.trim().is_empty() {
+            if !key.places.contains(&KeyPlace::Config) {
+                self.silent.insert(key.name);
+            }
             return;
         }
         let value = if text.len() > MOST_BYTES { None } else { (key.value.read)(text) };

@@ -226,6 +226,16 @@ pub const REQUEST_HEADERS: Row = Row {
     ..BESIDE
 };
 
+/// `auth-withheld-headers`.
+pub const WITHHELD_HEADERS: Row = Row {
+    name: "auth-withheld-headers",
+    kind: Kind::HeaderNames,
+    example: "X-Auth-Realm",
+    guards: true,
+    about: "Headers of the request, in any spelling, that are not passed to it, whatever else is.",
+    ..BESIDE
+};
+
 /// `auth-response-headers`.
 pub const RESPONSE_HEADERS: Row = Row {
     name: "auth-response-headers",

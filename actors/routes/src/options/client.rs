@@ -51,7 +51,8 @@ pub const HEADERS: Row = Row {
     reload: Reload::FirstUse,
     about: "Lines of `NAME: FACT`: headers that tell servers `subject` or `issuer` (as in RFC 2253), `cn` (the last common name of the subject), \
         `sha256` (of the certificate, in hexadecimal), `sha1` (the same in capitals), `pem` (the certificate, URL-encoded), `der` (the certificate in base64) or `verify` (`SUCCESS`, or `NONE` of clients without one, of whom nothing else is told). What clients send under \
-        these names, in any spelling, is removed. A request that has no room for them gets 503.",
+        these names, in any spelling, is removed. A request that has no room for them gets 503. Without `client-ca-secret` no client has one.",
+    with: With::Nothing,
     ..WITH_CA
 };
 

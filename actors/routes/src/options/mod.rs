@@ -29,6 +29,7 @@ mod tcp;
 #[cfg(test)]
 mod tests;
 pub(crate) mod tls;
+mod tries;
 mod vain;
 pub mod value;
 

@@ -4,7 +4,7 @@ use super::{
     PREFIX, Settings, affinity, auth, client, concurrency, header, health,
     kind::{Form, Kind},
     level::Level,
-    pages, rate, redirects, tcp, tls,
+    pages, rate, redirects, tcp, tls, tries,
 };
 use crate::{conditions::Of, patterns::IGNORING_CASE};
 use Level::{Class, Ingress, Path, Service};
@@ -182,6 +182,7 @@ pub const TABLE: &[Row] = &[
     auth::SIGN_IN_PARAMETER,
     auth::TIMEOUT,
     auth::URL,
+    auth::WITHHELD_HEADERS,
     Row {
         name: "balance",
         kind: Kind::Balance,
@@ -258,11 +259,12 @@ pub const TABLE: &[Row] = &[
     },
     Row {
         name: "canary-sticky",
+        kind: Kind::Choice(&["true", "false", "all"]),
         example: "true",
         with: With::Beside("canary-service"),
         reload: Reload::FirstUse,
         levels: &[Path, Ingress],
-        about: "`true`: a client stays, by a cookie, where `canary-weight` led it first, unless the weight is 0 or 100; so it is with `affinity`, unless this is `false`.",
+        about: "`true`: a client stays, by a cookie, where `canary-weight` led it first, unless the weight is 0 or 100; so it is with `affinity`, unless this is `false`. `all`: with `affinity` it stays where it was led first, whatever led it there and whatever header, cookie and weight say then.",
         ..ROW
     },
     Row {
@@ -681,23 +683,9 @@ pub const TABLE: &[Row] = &[
         about: "The same, set on answers of servers; those that HAProxy gives itself, such as 403 and redirects, have none of them.",
         ..ROW
     },
-    Row {
-        name: "retries",
-        kind: Kind::Number { least: 0, most: 10, what: "a number" },
-        example: "1",
-        reload: Reload::Change,
-        about: "How often a connection is tried again; 3 times without it.",
-        levels: &[Path, Ingress, Service, Class],
-        ..ROW
-    },
-    Row {
-        name: "retry",
-        kind: Kind::Choice(&["idempotent", "all"]),
-        example: "idempotent",
-        about: "`idempotent` or `all`: which requests are sent again when a server failed to answer. Without it only those that reached none.",
-        levels: &[Path, Ingress, Service, Class],
-        ..ROW
-    },
+    tries::RETRIES,
+    tries::RETRY,
+    tries::RETRY_ON,
     Row {
         name: "rewrite-path",
         kind: Kind::Text { most: 1000, form: Form::Prefix },
@@ -788,12 +776,12 @@ pub const TABLE: &[Row] = &[
     },
     Row {
         name: "server-certificate",
-        kind: Kind::Choice(&["required", "optional"]),
+        kind: Kind::Choice(&["required", "if-any", "optional"]),
         example: "optional",
         with: With::Needs("server-certificate-secret"),
         reload: Reload::Change,
         guards: true,
-        about: "`optional`: without the Secret of `server-certificate-secret` servers are shown no certificate; `required` (default): there are no servers.",
+        about: "`if-any`: where the Secret of `server-certificate-secret` has no `tls.crt` servers are shown no certificate; `optional`: without the Secret, too; `required` (default): there are no servers then.",
         levels: &[Path, Ingress, Service],
         ..ROW
     },

@@ -20,11 +20,11 @@ use std::{
     thread,
 };
 
-const HOST: &str = "a.example";
+pub(super) const HOST: &str = "a.example";
 const GIGABYTE: usize = 1 << 30;
 
 /// An Ingress of `HOST` with the family's annotations.
-fn ingress(family: Family, path: &str, service: &str, annotations: &[(&str, &str)]) -> Value {
+pub(super) fn ingress(family: Family, path: &str, service: &str, annotations: &[(&str, &str)]) -> Value {
     let prefix = family.prefixes().first().unwrap();
     let annotations: Map<String, Value> =
         annotations.iter().map(|(key, text)| (format!("{prefix}{key}"), json!(text))).collect();
@@ -38,7 +38,7 @@ fn ingress(family: Family, path: &str, service: &str, annotations: &[(&str, &str
 }
 
 /// A site that reads the family's annotations.
-fn site(series: HaproxySeries, family: Family, manifests: &[Value]) -> Site {
+pub(super) fn site(series: HaproxySeries, family: Family, manifests: &[Value]) -> Site {
     Site::start_with(series, manifests, |spec| {
         let libraries = spec["libraries"].as_array_mut().unwrap();
         libraries.push(json!(format!("annotations-{}", family.name())));

@@ -1,13 +1,47 @@
 //! Who is asked whether a request may pass, and how many may.
 
+use super::{
+    snippets::named_headers,
+    values::{LIST, NAMES, URL},
+};
 use crate::{
-    families::{Said, Translation},
+    families::{
+        Said, Translation,
+        values::{GO_SWITCH, ValueReader},
+    },
     options::{quantity::milliseconds, table::REFUSALS},
+    sentences::shortened,
 };
 use std::collections::BTreeSet;
 
 /// How long ours keeps an answer at the most, in milliseconds.
 const LONGEST_KEPT: u64 = 600_000;
+
+/// So many times what a period lets in ours lets in at once at the most.
+const MOST_BURST: i64 = 100;
+
+/// What is read only beside `auth-url`, and how.
+const BESIDE_URL: [(&str, ValueReader); 4] = [
+    ("auth-always-set-cookie", GO_SWITCH),
+    ("auth-cache-duration", LIST),
+    ("auth-request-redirect", URL),
+    ("auth-response-headers", NAMES),
+];
+
+/// Whether all of it can be read. Where there everybody gets in for that, here nobody does.
+fn are_readable(said: &Said<'_>, to: &mut Translation<'_>) -> bool {
+    for (key, reader) in BESIDE_URL {
+        let text = said.text(key).or_else(|| said.is_silent(key).then_some(""));
+        // Without a value nothing but a switch is wrong there.
+        let text = text.filter(|text| !text.is_empty() || key == "auth-always-set-cookie");
+        if let Some(text) = text.filter(|text| (reader.read)(text).is_none()) {
+            let text = serde_json::Value::from(shortened(text));
+            to.close(key, &format!("is {text}, it must be {}", reader.expected));
+            return false;
+        }
+    }
+    true
+}
 
 /// `auth-url`, `auth-method`, `auth-signin`. What cannot be asked lets nobody in.
 pub fn asked(said: &Said<'_>, to: &mut Translation<'_>) {
@@ -20,15 +54,23 @@ pub fn asked(said: &Said<'_>, to: &mut Translation<'_>) {
     }
     let text = |key: &str| if is_global { said.text(&format!("global-{key}")) } else { said.text(key) };
     let Some(url) = text("auth-url") else {
-        to.values.remove("auth-response-headers");
         to.values.remove("auth-signin-redirect-param");
         return;
     };
-    for option in ["auth-response-headers", "auth-signin-redirect-param"].into_iter().filter(|_| is_global) {
-        to.values.remove(option);
-        if let Some(text) = text(option) {
-            to.set(option, text, "global-auth-url");
+    if !is_global && !are_readable(said, to) {
+        return;
+    }
+    if is_global {
+        to.values.remove("auth-signin-redirect-param");
+        if let Some(text) = text("auth-signin-redirect-param") {
+            to.set("auth-signin-redirect-param", text, "global-auth-url");
         }
+    }
+    let names = text("auth-response-headers").unwrap_or_default().split(',').map(str::trim);
+    let names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
+    if !names.is_empty() {
+        let key = if is_global { "global-auth-response-headers" } else { "auth-response-headers" };
+        to.set("auth-response-headers", &names.join(","), key);
     }
     let is_url = url.contains("://") && !url.contains("..");
     if !is_url {
@@ -55,6 +97,17 @@ pub fn asked(said: &Said<'_>, to: &mut Translation<'_>) {
     }
     if !to.values.contains_key("auth-signin") {
         to.values.remove("auth-signin-redirect-param");
+    }
+    withhold(named_headers(text("auth-snippet").unwrap_or_default()).into_iter(), "auth-snippet", to);
+}
+
+/// Who is asked would be told something by these headers, which is not said: clients do not say it in its place.
+pub fn withhold(names: impl Iterator<Item = String>, key: &str, to: &mut Translation<'_>) {
+    const OPTION: &str = "auth-withheld-headers";
+    let names = names.map(|name| name.to_ascii_lowercase().replace('_', "-"));
+    let names: BTreeSet<String> = names.filter(|name| to.is_value(OPTION, name)).collect();
+    if !names.is_empty() {
+        to.add(OPTION, &names.into_iter().collect::<Vec<_>>().join(","), key);
     }
 }
 
@@ -161,8 +214,11 @@ pub fn limits(said: &Said<'_>, to: &mut Translation<'_>) {
         to.set("rate-limit-period", period, key);
         let status = refusal(said, "limit-req-status-code", REFUSALS, to);
         to.set("rate-limit-status", &status, key);
-        let times = said.number("limit-burst-multiplier").filter(|times| *times > 0).unwrap_or(5).min(100);
-        to.set("rate-limit-burst", &limit.saturating_mul(times).to_string(), key);
+        let times = said.number("limit-burst-multiplier").filter(|times| *times > 0).unwrap_or(5);
+        if times > MOST_BURST {
+            to.differs("limit-burst-multiplier", &format!("is {times}: it is {MOST_BURST}"));
+        }
+        to.set("rate-limit-burst", &limit.saturating_mul(times.min(MOST_BURST)).to_string(), key);
         if let Some(networks) = said.text("limit-allowlist") {
             to.set("rate-limit-exempt", networks, "limit-allowlist");
         }

@@ -1,6 +1,9 @@
 //! Which server gets a request.
 
-use crate::families::{Said, Translation};
+use crate::{
+    families::{Said, Translation},
+    sentences::shortened,
+};
 
 /// The cookie of nginx.
 const COOKIE: &str = "INGRESSCOOKIE";
@@ -35,12 +38,22 @@ pub fn balance(said: &Said<'_>, to: &mut Translation<'_>) {
 
 /// `affinity`, `session-cookie-*`.
 pub fn affinity(said: &Said<'_>, to: &mut Translation<'_>) {
+    // Without it no attribute counts.
     if !said.has("affinity") {
-        // Without it no attribute counts.
-        to.values.remove("affinity-cookie-domain");
         return;
     }
-    to.set("affinity-cookie-name", said.text("session-cookie-name").unwrap_or(COOKIE), "session-cookie-name");
+    let wanted = said.text("session-cookie-name").unwrap_or(COOKIE);
+    let is_name = to.is_value("affinity-cookie-name", wanted);
+    if !is_name {
+        let how = format!("is {:?}, as no cookie here is called: it is {COOKIE}", shortened(wanted));
+        to.differs("session-cookie-name", &how);
+    }
+    to.set("affinity-cookie-name", if is_name { wanted } else { COOKIE }, "session-cookie-name");
+    if let Some(domain) = said.text("session-cookie-domain") {
+        // A dot in front says nothing to browsers (RFC 6265, 5.2.3).
+        let domain = domain.strip_prefix('.').unwrap_or(domain).to_ascii_lowercase();
+        to.set("affinity-cookie-domain", &domain, "session-cookie-domain");
+    }
     if let Some(path) = said.text("session-cookie-path") {
         to.set("affinity-cookie-path", path, "session-cookie-path");
     }
@@ -70,11 +83,12 @@ pub fn others(said: &Said<'_>, to: &mut Translation<'_>) {
         let service = format!("{service}:{}", to.about.default_port.unwrap_or(80));
         to.set("default-service", &service, "default-backend");
         intercepted(&service, said, to);
-    } else if said.is_annotated("custom-http-errors") && !said.is_on("disable-proxy-intercept-errors") {
-        to.cannot(
-            "custom-http-errors",
-            "answers of servers pass as they are without default-backend, which names the Service that makes others: there the controller's own default backend does; error-pages has pages of a ConfigMap",
-        );
+    } else if said.has("custom-http-errors") && !said.is_on("disable-proxy-intercept-errors") {
+        let instead = "answers of servers pass as they are without default-backend, which names the Service that makes others: there the controller's own default backend does; error-pages has pages of a ConfigMap";
+        match said.is_annotated("custom-http-errors") {
+            true => to.cannot("custom-http-errors", instead),
+            false => to.differs("custom-http-errors", &format!("has no effect on most Ingresses: {instead}")),
+        }
     }
     if let Some(target) = said.text("mirror-target") {
         match mirrored(target, to.about.namespace) {

@@ -13,10 +13,17 @@ pub fn canary(said: &Said<'_>, to: &mut Translation<'_>) {
     let before = std::mem::take(&mut to.values);
     if let Some(header) = said.text("canary-by-header") {
         to.set("canary-header", header, "canary-by-header");
-        if let Some(value) = said.text("canary-by-header-value") {
-            to.set("canary-header-value", value, "canary-by-header-value");
-        } else if let Some(pattern) = said.text("canary-by-header-pattern") {
-            to.set("canary-header-pattern", pattern, "canary-by-header-pattern");
+        let more = [
+            ("canary-by-header-value", "canary-header-value"),
+            ("canary-by-header-pattern", "canary-header-pattern"),
+        ];
+        let given = more.into_iter().find(|(key, _)| said.has(key));
+        if let Some((key, option)) = given.filter(|_| to.values.contains_key("canary-header")) {
+            to.set(option, said.text(key).unwrap_or_default(), key);
+            // Beside it `always` and `never` mean nothing: the header alone would lead others to the canary.
+            if !to.values.contains_key(option) {
+                to.values.remove("canary-header");
+            }
         }
     }
     if let Some(cookie) = said.text("canary-by-cookie") {
@@ -30,8 +37,7 @@ pub fn canary(said: &Said<'_>, to: &mut Translation<'_>) {
         weight => (weight.saturating_mul(100).saturating_add(total / 2) / total).clamp(1, 100),
     };
     to.set_value("canary-weight", OptionValue::Number(percent.unsigned_abs()));
-    if said.text("affinity-canary-behavior") == Some("legacy") {
-        to.set("canary-sticky", "false", "affinity-canary-behavior");
-    }
+    let is_legacy = said.text("affinity-canary-behavior") == Some("legacy");
+    to.set("canary-sticky", if is_legacy { "false" } else { "all" }, "affinity-canary-behavior");
     to.canary = Some(std::mem::replace(&mut to.values, before));
 }

@@ -1,7 +1,12 @@
 //! Headers of ConfigMaps that are named: by annotations, those of the Ingress's own namespace, and by the ConfigMap of the controller.
 
+use super::{access::withhold, nginx_text::with_variables};
 use crate::{
-    families::{Said, Translation, secrets::own_secret},
+    families::{
+        Said, Translation,
+        header_steps::{HeaderStep, HeadersTo, distrust},
+        secrets::own_secret,
+    },
     referenced::ReferencedKind,
 };
 use serde_json::Value;
@@ -36,21 +41,18 @@ pub fn headers(said: &Said<'_>, to: &mut Translation<'_>) {
     let mut answered = of_all("add-headers", "response-headers", said, to);
     answered.retain(|(name, _)| !custom.iter().any(|(other, _)| other.eq_ignore_ascii_case(name)));
     let custom_lines = lines(&custom);
-    for (option, all, key) in [
-        ("response-headers", lines(&answered), "add-headers"),
-        ("response-headers", custom_lines, "custom-headers"),
-        (
-            "request-headers",
-            lines(&of_all("proxy-set-headers", "request-headers", said, to)),
-            "proxy-set-headers",
-        ),
-    ] {
+    for (all, key) in [(lines(&answered), "add-headers"), (custom_lines, "custom-headers")] {
         if !all.is_empty() {
-            to.add(option, &all, key);
+            to.add("response-headers", &all, key);
         }
     }
-    if to.values.contains_key("auth-url") {
-        drop(own_entries("auth-proxy-set-headers", said, to));
+    let sent = of_all("proxy-set-headers", "request-headers", said, to);
+    let sent: Vec<HeaderStep> =
+        sent.into_iter().map(|(name, value)| HeaderStep::Set(name, value)).collect();
+    HeadersTo::SERVERS.take(&sent, "proxy-set-headers", to);
+    if said.has("auth-url") {
+        let asked = own_entries("auth-proxy-set-headers", said, to);
+        withhold(asked.into_iter().map(|(name, _)| name), "auth-proxy-set-headers", to);
     }
 }
 
@@ -137,10 +139,15 @@ fn of_all(
         let value = with_our_variables(&value).filter(|value| is_one_line(value));
         match value.filter(|value| to.is_value(option, &format!("{name}: {value}"))) {
             Some(value) => headers.push((name, value)),
-            None => to.ignored_by_config(
-                key,
-                &format!("names a ConfigMap with header {name:?}, which cannot be set so"),
-            ),
+            None => {
+                to.ignored_by_config(
+                    key,
+                    &format!("names a ConfigMap with header {name:?}, which cannot be set so"),
+                );
+                if option == "request-headers" {
+                    distrust(&name, key, to);
+                }
+            }
         }
     }
     headers
@@ -148,19 +155,10 @@ fn of_all(
 
 /// A value with our variables in the place of those of nginx; `None` where it has others.
 fn with_our_variables(value: &str) -> Option<String> {
-    let (mut read, mut rest) = (String::new(), value);
-    while let Some((before, behind)) = rest.split_once('$') {
-        let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let (name, after) = match behind.strip_prefix('{') {
-            Some(inner) => inner.split_once('}')?,
-            None => behind.split_at(behind.find(|c| !is_of_name(c)).unwrap_or(behind.len())),
-        };
+    with_variables(value, |name| {
         let (_, ours) = VARIABLES.iter().find(|(theirs, _)| *theirs == name)?;
-        read.push_str(&format!("{before}${{{ours}}}"));
-        rest = after;
-    }
-    read.push_str(rest);
-    Some(read)
+        Some(format!("${{{ours}}}"))
+    })
 }
 
 #[cfg(test)]

@@ -54,6 +54,23 @@ pub fn statements(text: &str) -> Option<Vec<NginxStatement>> {
     is_whole.then_some(all)
 }
 
+/// A text with what `of` says of each variable in its place; `None` where that says nothing of one.
+pub fn with_variables(text: &str, of: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let (mut read, mut rest) = (String::new(), text);
+    while let Some((before, behind)) = rest.split_once('$') {
+        let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let (name, after) = match behind.strip_prefix('{') {
+            Some(inner) => inner.split_once('}')?,
+            None => behind.split_at(behind.find(|c| !is_of_name(c)).unwrap_or(behind.len())),
+        };
+        read.push_str(before);
+        read.push_str(&of(name)?);
+        rest = after;
+    }
+    read.push_str(rest);
+    Some(read)
+}
+
 /// What a backslash makes of a character between quotes: of most it stays, for it is one of an expression.
 fn escaped(c: char) -> String {
     match c {

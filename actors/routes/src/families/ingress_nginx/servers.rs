@@ -1,13 +1,19 @@
 //! What servers are sent, how, and how long it may take.
 
-use super::own_secret;
+use super::{nginx_text::with_variables, own_secret};
 use crate::{
     families::{Said, Translation},
     options::value::OptionValue,
 };
+use std::collections::BTreeSet;
 
 /// Of a request without `proxy-body-size`.
 const BODY: &str = "1048576";
+
+/// How often a server is asked without `proxy-next-upstream-tries`.
+const TRIES: i64 = 3;
+/// How often ours sends a request again at the most.
+const MOST_AGAIN: i64 = 10;
 
 /// `proxy-body-size`, `proxy-connect-timeout`, `proxy-read-timeout`, `proxy-send-timeout`, with nginx's own defaults.
 pub fn bodies_and_times(said: &Said<'_>, to: &mut Translation<'_>) {
@@ -59,22 +65,39 @@ pub fn passthrough(said: &Said<'_>, to: &mut Translation<'_>) {
 pub fn tries(said: &Said<'_>, to: &mut Translation<'_>) {
     let words: Vec<&str> =
         said.text("proxy-next-upstream").unwrap_or("error timeout").split_whitespace().collect();
-    if words.contains(&"off") {
-        to.set("retries", "0", "proxy-next-upstream");
-        return;
-    }
-    let is_all = words.contains(&"non_idempotent") || said.is_on("retry-non-idempotent");
-    let which = if is_all { "all" } else { "idempotent" };
-    if ["error", "timeout", "invalid_header", "non_idempotent"].iter().any(|word| words.contains(word)) {
-        to.set("retry", which, "proxy-next-upstream");
-    }
     if words.iter().any(|word| word.starts_with("http_")) {
         to.differs("proxy-next-upstream", "has statuses: answers with these are not tried again");
     }
-    if let Some(tries) = said.number("proxy-next-upstream-tries").filter(|tries| *tries != 3) {
-        let again = if tries <= 0 { 10 } else { (tries - 1).min(10) };
-        to.set("retries", &again.to_string(), "proxy-next-upstream-tries");
+    let failures = failures(&words);
+    if words.contains(&"off") || failures.is_empty() {
+        return to.set("retries", "0", "proxy-next-upstream");
     }
+    let is_all = words.contains(&"non_idempotent") || said.is_on("retry-non-idempotent");
+    to.set("retry", if is_all { "all" } else { "idempotent" }, "proxy-next-upstream");
+    to.set("retry-on", &failures.join(","), "proxy-next-upstream");
+    // There the first try counts, too.
+    let tries = said.number("proxy-next-upstream-tries").unwrap_or(TRIES);
+    let wanted = tries.saturating_sub(1);
+    let again = if tries <= 0 { MOST_AGAIN } else { wanted.min(MOST_AGAIN) };
+    if again != wanted {
+        let how = format!("is {tries}: a server is asked up to {} times", MOST_AGAIN + 1);
+        to.differs("proxy-next-upstream-tries", &how);
+    }
+    to.set("retries", &again.to_string(), "proxy-next-upstream-tries");
+}
+
+/// After which failures a request is sent again, by the words of `proxy-next-upstream`.
+fn failures(words: &[&str]) -> Vec<&'static str> {
+    let of = |word: &&str| -> &'static [&'static str] {
+        match *word {
+            "error" => &["conn-failure", "empty-response"],
+            "timeout" => &["conn-failure", "response-timeout"],
+            "invalid_header" => &["junk-response"],
+            _ => &[],
+        }
+    };
+    let all: BTreeSet<&'static str> = words.iter().flat_map(of).copied().collect();
+    all.into_iter().collect()
 }
 
 /// `backend-protocol`, `upstream-vhost`, `service-upstream`, `enable-access-log`.
@@ -87,10 +110,8 @@ pub fn protocol(said: &Said<'_>, to: &mut Translation<'_>) {
         Some("auto_http") => to.differs("backend-protocol", "is AUTO_HTTP: servers are sent HTTP"),
         _ => {}
     }
-    match said.text("upstream-vhost") {
-        None | Some("$host" | "$http_host") => {}
-        Some(host) if host.contains('$') => to.ignore("upstream-vhost", "has variables"),
-        Some(host) => to.set("host-rewrite", &host.to_ascii_lowercase(), "upstream-vhost"),
+    if let Some(host) = said.text("upstream-vhost") {
+        host_of_servers(host, to);
     }
     if said.is_on("service-upstream") {
         to.set("connect-to", "service", "service-upstream");
@@ -99,6 +120,35 @@ pub fn protocol(said: &Said<'_>, to: &mut Translation<'_>) {
     let is_silent = said.is_on("disable-access-log") || said.is_on("disable-http-access-log");
     if !said.switch("enable-access-log").unwrap_or(!is_silent) {
         to.set("access-log", "false", "enable-access-log");
+    }
+}
+
+/// `upstream-vhost`, whose variables are as well known as those of headers.
+fn host_of_servers(text: &str, to: &mut Translation<'_>) {
+    const KEY: &str = "upstream-vhost";
+    const VARIABLES: [&str; 2] = ["${host}", "${service}"];
+    let of_request = ["$host", "${host}", "$http_host", "${http_host}"];
+    if of_request.contains(&text) {
+        return;
+    }
+    let about = to.about;
+    let known = with_variables(text, |name| match name {
+        "host" => Some("${host}".to_owned()),
+        "service_name" => Some("${service}".to_owned()),
+        "namespace" => Some(about.namespace.to_owned()),
+        "ingress_name" => Some(about.name.to_owned()),
+        _ => None,
+    });
+    let Some(host) = known.map(|host| host.to_ascii_lowercase()) else {
+        return to.ignore(KEY, "has variables that are not known here");
+    };
+    if to.is_value("host-rewrite", &host) {
+        return to.set("host-rewrite", &host, KEY);
+    }
+    let plain = VARIABLES.iter().fold(host.clone(), |text, variable| text.replace(variable, ""));
+    match plain.chars().all(|c| c.is_ascii_alphanumeric() || ".-_:".contains(c)) {
+        true => to.add("request-headers", &format!("Host: {host}"), KEY),
+        false => to.ignore(KEY, "has characters that no host has"),
     }
 }
 
@@ -137,10 +187,10 @@ pub fn over_tls(said: &Said<'_>, to: &mut Translation<'_>) {
     }
     if said.is_on("proxy-ssl-verify") {
         to.set("server-ca-secret", secret, "proxy-ssl-secret");
-        // It may have nothing but the CA.
-        to.set("server-certificate", "optional", "proxy-ssl-secret");
     }
     to.set("server-certificate-secret", secret, "proxy-ssl-secret");
+    // It may have nothing but the CA.
+    to.set("server-certificate", "if-any", "proxy-ssl-secret");
     name(said, to, is_tls);
 }
 

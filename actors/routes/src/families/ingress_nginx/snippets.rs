@@ -7,9 +7,14 @@ use super::{
     nginx_text::{NginxStatement, statements},
 };
 use crate::{
-    families::{Said, Translation, translation::EVERYBODY},
+    families::{
+        Said, Translation,
+        header_steps::{HeaderStep, HeadersTo, distrust},
+        translation::EVERYBODY,
+    },
     options::quantity::milliseconds,
 };
+use std::collections::BTreeSet;
 
 /// Words of nginx that keep requests out.
 const GUARDS: [&str; 10] = [
@@ -34,6 +39,10 @@ const MOST_ANSWERS: usize = 50;
 
 /// What it keeps out there is kept out of the whole host.
 const OF_HOST: &str = "server-snippet";
+
+/// Words of nginx for headers of requests, the first of which is for one.
+const OF_REQUESTS: [&str; 3] = [ONE_HEADER, "more_set_input_headers", "more_clear_input_headers"];
+const ONE_HEADER: &str = "proxy_set_header";
 
 /// A snippet that keeps requests out lets nobody in, as far as what it says is not translated.
 pub fn snippets(said: &Said<'_>, to: &mut Translation<'_>) {
@@ -64,7 +73,11 @@ pub fn snippets(said: &Said<'_>, to: &mut Translation<'_>) {
     }
 }
 
+/// What a snippet would have told servers, clients do not tell them in its place.
 fn untranslated(key: &str, text: &str, why: &str, to: &mut Translation<'_>) {
+    for name in named_headers(text) {
+        distrust(&name, key, to);
+    }
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     let words: Vec<&str> = lines.flat_map(|line| line.split(|c: char| !is_word(c))).collect();
@@ -82,6 +95,45 @@ fn untranslated(key: &str, text: &str, why: &str, to: &mut Translation<'_>) {
             to.close(key, &format!("{why}; {guard} may keep requests out"));
         }
         None => to.cannot(key, why),
+    }
+}
+
+/// The names of headers of requests that a text sets or removes. Where nobody knows where its words end, more than these may be named.
+pub fn named_headers(text: &str) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    match statements(text) {
+        Some(all) => named_in(&all, &mut names),
+        None => {
+            for part in text.split([';', '{', '}']) {
+                name_all(part.split_whitespace(), &mut names);
+            }
+        }
+    }
+    names
+}
+
+fn named_in(all: &[NginxStatement], names: &mut BTreeSet<String>) {
+    for NginxStatement { words, block } in all {
+        name_all(words.iter().map(String::as_str), names);
+        named_in(block.as_deref().unwrap_or_default(), names);
+    }
+}
+
+fn name_all<'w>(words: impl Iterator<Item = &'w str>, names: &mut BTreeSet<String>) {
+    let mut setting = "";
+    for word in words {
+        if OF_REQUESTS.contains(&word) {
+            setting = word;
+            continue;
+        }
+        let name = word.trim_matches(['"', '\'']).split(':').next().unwrap_or_default().trim();
+        // Of one setting words that begin with - say how it is meant.
+        if !setting.is_empty() && !name.is_empty() && !name.starts_with('-') {
+            names.insert(name.to_ascii_lowercase());
+        }
+        if setting == ONE_HEADER {
+            setting = "";
+        }
     }
 }
 
@@ -284,13 +336,16 @@ impl NginxSnippet {
         for (option, lines, by) in [
             ("response-headers", self.answered, "\n"),
             ("add-response-headers", self.added, "\n"),
-            ("request-headers", self.sent, "\n"),
             ("remove-response-headers", self.removed, ","),
         ] {
             if !lines.is_empty() {
                 to.add(option, &lines.join(by), key);
             }
         }
+        let sent = self.sent.iter().filter_map(|line| line.split_once(": "));
+        let sent: Vec<HeaderStep> =
+            sent.map(|(name, value)| HeaderStep::Set(name.to_owned(), value.to_owned())).collect();
+        HeadersTo::SERVERS.take(&sent, key, to);
         for (option, text) in self.others {
             to.set(option, &text, key);
         }
@@ -412,6 +467,21 @@ mod tests {
             "if ($request_method != GET) { return 405; }",
         ] {
             assert!(!takes(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn headers_of_requests_are_named_wherever_they_stand() {
+        for (text, names) in [
+            ("proxy_set_header X-User $remote_user;\nproxy_pass http://x;", "x-user"),
+            ("if ($a) { proxy_set_header 'X-A' b; } # proxy_set_header X-No 1;\nproxy_hide_header B;", "x-a"),
+            ("more_set_input_headers -r 'X-A: b c' \"X-B: d\"; more_clear_input_headers X-C;", "x-a x-b x-c"),
+            // Without an end, or with what begins no block.
+            ("# proxy_set_header X-A 1\nproxy_set_header X-User ${remote_user};", "x-a x-user"),
+            ("proxy_set_header\n  X-User\n  \"$a", "x-user"),
+            ("more_set_headers 'X-A: 1';", ""),
+        ] {
+            assert_eq!(named_headers(text).into_iter().collect::<Vec<_>>().join(" "), names, "{text}");
         }
     }
 

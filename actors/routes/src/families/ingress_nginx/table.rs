@@ -24,6 +24,7 @@ const BY_SNIPPET: &[&str] = &[
     "closed",
     "response-headers",
     "add-response-headers",
+    "remove-request-headers",
     "remove-response-headers",
     "request-headers",
     "redirect-to",
@@ -49,7 +50,7 @@ const BY_SNIPPET: &[&str] = &[
 ];
 const LOGS: &str = "what is logged is a setting of the operator";
 const WAF: &str = "there is no web application firewall";
-const INTERCEPTED: &str = "answers of servers, and with default-backend: it is asked with GET or HEAD, without X-Service-Name, X-Service-Port and X-Request-ID, and its answer has up to 8 KB; what HAProxy answers itself (403, 413, 502, 504, refusals of auth-url) stays, because rules for its own answers cannot wait for a Service";
+const INTERCEPTED: &str = "answers of servers, and with the annotation default-backend, also where the ConfigMap says it: it is asked with GET or HEAD, without X-Service-Name, X-Service-Port and X-Request-ID, and its answer has up to 8 KB; what HAProxy answers itself (403, 413, 502, 504, refusals of auth-url) stays, because rules for its own answers cannot wait for a Service";
 const FASTCGI: &str = "FastCGI is not spoken to servers";
 const TRACES: &str = "HAProxy makes no traces; headers of traces pass as they are";
 const COOKIES_OF_SERVERS: &str = "cookies of servers pass as they are";
@@ -58,6 +59,7 @@ const TRUSTED: &str = "the setting trustedProxies says whose X-Forwarded-* heade
 const TLS_OF_ALL: &str = "the TLS of HAProxy is the operator's: snippets `global-*`";
 const BROTLI: &str = "HAProxy compresses with gzip only";
 const HEADERS: &str = "an entry that is no header which can be set, or has other variables than those of client, host, path, query, method, scheme, TLS and request id, is left out";
+const HEADERS_OF_ANSWERS: &str = "only answers of servers have them, not those of HAProxy itself: 401, 403, 404, 503, redirects and preflights; an entry that is no header which can be set, or has other variables than those of client, host, path, TLS and request id, is left out";
 const KEPT: &str = "answers that let requests pass count up to 10 minutes, for requests with the same of all headers where the key has one; a key without a known variable: every request is asked for";
 const ASKED_FOR: &str = "who is asked gets the URI of the request as X-Auth-Request-Redirect";
 
@@ -73,7 +75,7 @@ const fn alias(name: &'static str, of: &'static str) -> FamilyKey {
 pub const TABLE: &[FamilyKey] = &[
     key("access-log-params").at(ONLY_CONFIG).cannot(LOGS),
     key("access-log-path").at(ONLY_CONFIG).cannot(LOGS),
-    key("add-headers").at(ONLY_CONFIG).may_set(&["response-headers"]).differs(HEADERS),
+    key("add-headers").at(ONLY_CONFIG).may_set(&["response-headers"]).differs(HEADERS_OF_ANSWERS),
     key("affinity").reads(COOKIE).sets("affinity"),
     key("affinity-canary-behavior").may_set(&["canary-sticky"]),
     key("affinity-mode").differs("a client stays with its server as long as that is there (persistent); new servers get new clients"),
@@ -84,23 +86,23 @@ pub const TABLE: &[FamilyKey] = &[
     key("annotation-value-word-blocklist").at(ONLY_CONFIG),
     key("annotations-risk-level").at(ONLY_CONFIG).differs("each annotation is read as this page says, whatever its risk; nothing of a snippet is ever printed"),
     key("app-root").reads(EXPRESSION).may_set(&["app-root"]),
-    key("auth-always-set-cookie").reads(GO_SWITCH).wrong(Deny).differs("cookies of the answer reach clients in any case"),
-    key("auth-cache-duration").reads(LIST).wrong(Deny).may_set(&["auth-cache"]).differs(KEPT),
+    key("auth-always-set-cookie").wrong(Deny).differs("cookies of the answer reach clients in any case"),
+    key("auth-cache-duration").wrong(Deny).may_set(&["auth-cache"]).differs(KEPT),
     key("auth-cache-key").may_set(&["auth-cache", "auth-cache-key"]).differs(KEPT),
     key("auth-keepalive").reads(INTEGER),
     key("auth-keepalive-requests").reads(INTEGER),
     key("auth-keepalive-share-vars").reads(GO_SWITCH),
     key("auth-keepalive-timeout").reads(INTEGER),
     key("auth-method").may_set(&["auth-method"]).wrong(Deny).differs("PATCH, CONNECT, OPTIONS and TRACE are refused: all requests get 503"),
-    key("auth-proxy-set-headers").wrong(Deny).cannot("who is asked gets the headers of the request and no others; a ConfigMap that is not there closes the route"),
+    key("auth-proxy-set-headers").wrong(Deny).may_set(&["auth-withheld-headers"]).cannot("who is asked gets the headers of the request, but for these, and no others; a ConfigMap that is not there closes the route"),
     key("auth-realm").reads(REALM).may_set(&["auth-realm"]).wrong(Drop),
-    key("auth-request-redirect").reads(URL).wrong(Deny).differs(ASKED_FOR),
-    key("auth-response-headers").reads(NAMES).sets("auth-response-headers").wrong(Deny),
+    key("auth-request-redirect").wrong(Deny).differs(ASKED_FOR),
+    key("auth-response-headers").may_set(&["auth-response-headers"]).wrong(Deny),
     key("auth-secret").reads(BASIC).may_set(&["auth-secret"]).wrong(Drop),
     key("auth-secret-type").reads(SECRET_TYPE).wrong(Drop),
     key("auth-signin").reads(URL_WITH_VARIABLES).may_set(&["auth-signin"]).differs("of variables only $host, $http_host, $scheme, $request_uri and $escaped_request_uri"),
     key("auth-signin-redirect-param").reads(BASIC).sets("auth-signin-redirect-param"),
-    key("auth-snippet").cannot("text of nginx is never printed; all headers of the request are passed to who is asked"),
+    key("auth-snippet").may_set(&["auth-withheld-headers"]).cannot("text of nginx is never printed; the headers of the request are passed to who is asked, but for those that it sets"),
     key("auth-tls-error-page").reads(URL).may_set(&["client-certificate-error-page"]).wrong(Drop),
     key("auth-tls-match-cn").reads(COMMON_NAME).may_set(&["client-certificate-names", "client-certificate-names-in"]).wrong(Drop).differs("whole common names, and `.*` before a domain; other expressions: all requests get 503"),
     key("auth-tls-pass-certificate-to-upstream").reads(GO_SWITCH).may_set(&["client-certificate-headers"]).wrong(Drop),
@@ -119,9 +121,9 @@ pub const TABLE: &[FamilyKey] = &[
     key("brotli-min-length").at(ONLY_CONFIG).differs(BROTLI),
     key("brotli-types").at(ONLY_CONFIG).differs(BROTLI),
     key("canary").reads(GO_SWITCH).may_set(&["canary-service"]).differs("the main Ingress must be of the same namespace"),
-    key("canary-by-cookie").reads(BASIC).may_set(&["canary-cookie"]),
+    key("canary-by-cookie").reads(BASIC).may_set(&["canary-cookie"]).served_but("a name with /, : or ~, or of more than 64 characters decides nothing"),
     key("canary-by-header").reads(BASIC).may_set(&["canary-header"]),
-    key("canary-by-header-pattern").may_set(&["canary-header-pattern"]),
+    key("canary-by-header-pattern").may_set(&["canary-header-pattern"]).served_but("with look-around, and with what goes back and forth over a text, the header decides nothing"),
     key("canary-by-header-value").reads(BASIC).may_set(&["canary-header-value"]),
     key("canary-weight").reads(INTEGER).may_set(&["canary-weight"]),
     key("canary-weight-total").reads(INTEGER).differs("weights are rounded to percents"),
@@ -138,7 +140,7 @@ pub const TABLE: &[FamilyKey] = &[
     key("cors-allow-origin").may_set(&["cors-allow-origin"]).differs("answers also say Vary: Origin; `null` is no origin"),
     key("cors-expose-headers").may_set(&["cors-expose-headers"]),
     key("cors-max-age").reads(INTEGER).may_set(&["cors-max-age"]),
-    key("custom-headers").may_set(&["response-headers"]).wrong(Deny).differs("only answers of servers have them, not those of HAProxy itself such as 401, 403 and redirects; a name with _, an empty value and one with `${`: all requests get 503"),
+    key("custom-headers").may_set(&["response-headers"]).wrong(Deny).differs("only answers of servers have them, not those of HAProxy itself: 401, 403, 404, 503, redirects and preflights; a name with _, an empty value and one with `${`: all requests get 503"),
     key("custom-http-errors").reads(STATUSES).at(BOTH).may_set(&["error-service", "error-service-statuses"]).wrong(Drop).differs(INTERCEPTED),
     key("debug-connections").at(ONLY_CONFIG),
     key("default-backend").reads(BASIC).may_set(&["default-service", "error-service"]).wrong(Drop).differs("while the Service has no ready server its requests go there without X-Code and the like"),
@@ -185,7 +187,7 @@ pub const TABLE: &[FamilyKey] = &[
     key("global-auth-response-headers").reads(NAMES).at(ONLY_CONFIG).may_set(&["auth-response-headers"]).wrong(Deny),
     key("global-auth-signin").reads(URL_WITH_VARIABLES).at(ONLY_CONFIG).may_set(&["auth-signin"]),
     key("global-auth-signin-redirect-param").reads(BASIC).at(ONLY_CONFIG).may_set(&["auth-signin-redirect-param"]),
-    key("global-auth-snippet").at(ONLY_CONFIG).cannot("text of nginx is never printed; all headers of the request are passed to who is asked"),
+    key("global-auth-snippet").at(ONLY_CONFIG).may_set(&["auth-withheld-headers"]).cannot("text of nginx is never printed; the headers of the request are passed to who is asked, but for those that it sets"),
     key("global-auth-url").reads(URL_WITH_VARIABLES).at(ONLY_CONFIG).may_set(&["auth-url"]).wrong(Deny),
     key("grpc-buffer-size-kb").at(ONLY_CONFIG),
     key("gzip-disable").at(ONLY_CONFIG).cannot("who asks for gzip gets it"),
@@ -210,7 +212,7 @@ pub const TABLE: &[FamilyKey] = &[
     key("keep-alive-requests").at(ONLY_CONFIG).differs("a connection has any number of requests"),
     key("large-client-header-buffers").at(ONLY_CONFIG).differs("the headers of a request have about 15 KB in all"),
     key("limit-allowlist").reads(LIST).may_set(&["rate-limit-exempt", "concurrency-limit-exempt"]).wrong(Drop),
-    key("limit-burst-multiplier").reads(INTEGER).may_set(&["rate-limit-burst"]),
+    key("limit-burst-multiplier").reads(INTEGER).may_set(&["rate-limit-burst"]).served_but("more than 100 is 100"),
     key("limit-conn-status-code").reads(INTEGER).at(ONLY_CONFIG).may_set(&["concurrency-limit-status"]).differs("429 or 503"),
     key("limit-conn-zone-variable").at(ONLY_CONFIG).cannot("clients are counted by their addresses"),
     key("limit-connections").reads(INTEGER).may_set(&["concurrency-limit"]).wrong(Drop).differs("IPv6 clients are counted by their /64, and lists of addresses are asked first"),
@@ -269,9 +271,9 @@ pub const TABLE: &[FamilyKey] = &[
     key("proxy-headers-hash-max-size").at(ONLY_CONFIG),
     key("proxy-http-version").at(BOTH).differs("servers are asked over HTTP/1.1"),
     key("proxy-max-temp-file-size").reads(BODY_SIZE).at(BOTH),
-    key("proxy-next-upstream").at(BOTH).may_set(&["retry"]).differs("statuses are not tried again"),
+    key("proxy-next-upstream").at(BOTH).may_set(&["retries", "retry", "retry-on"]).served_but("statuses are not tried again"),
     key("proxy-next-upstream-timeout").reads(INTEGER).at(BOTH).cannot("each try has its own time"),
-    key("proxy-next-upstream-tries").reads(INTEGER).at(BOTH).may_set(&["retries"]),
+    key("proxy-next-upstream-tries").reads(INTEGER).at(BOTH).may_set(&["retries"]).served_but("more than 11 tries are 11, and so is 0, which is any number there"),
     key("proxy-protocol-header-timeout").at(ONLY_CONFIG).differs("clients have timeouts.client for it"),
     key("proxy-read-timeout").reads(SECONDS).at(BOTH).may_set(&["timeout-server", "timeout-tunnel"]),
     key("proxy-real-ip-cidr").at(ONLY_CONFIG).cannot(TRUSTED),
@@ -286,7 +288,7 @@ pub const TABLE: &[FamilyKey] = &[
     key("proxy-ssl-protocols").cannot("TLS versions towards servers are HAProxy's"),
     key("proxy-ssl-secret").reads(FULL_NAME).may_set(&["server-ca-secret", "server-certificate", "server-certificate-secret"]).wrong(Drop).differs("for its own Ingress"),
     key("proxy-ssl-server-name").reads(ON_OFF).may_set(&["server-tls-name"]).differs("without it servers over TLS are asked for by name; off counts without proxy-ssl-verify, which needs the name"),
-    key("proxy-ssl-verify").reads(ON_OFF).may_set(&["server-ca-secret"]),
+    key("proxy-ssl-verify").reads(ON_OFF).may_set(&["server-ca-secret"]).served_but("on without proxy-ssl-secret: all requests get 503, because nobody says by whom servers must be signed; there servers are not verified then"),
     key("proxy-ssl-verify-depth").reads(INTEGER).differs("chains may have any length"),
     key("proxy-stream-next-upstream").at(ONLY_CONFIG).cannot("TCP services have the times and tries of HAProxy's profile for them"),
     key("proxy-stream-next-upstream-timeout").at(ONLY_CONFIG).cannot("TCP services have the times and tries of HAProxy's profile for them"),
@@ -306,10 +308,10 @@ pub const TABLE: &[FamilyKey] = &[
     key("service-upstream").reads(GO_SWITCH).at(BOTH).may_set(&["connect-to"]),
     key("session-cookie-change-on-failure").reads(GO_SWITCH).differs("the cookie always changes to the server that answered"),
     key("session-cookie-conditional-samesite-none").reads(GO_SWITCH).cannot("old browsers get SameSite as others do"),
-    key("session-cookie-domain").reads(BASIC).sets("affinity-cookie-domain"),
+    key("session-cookie-domain").reads(BASIC).may_set(&["affinity-cookie-domain"]),
     key("session-cookie-expires").reads(INTEGER).may_set(&["affinity-cookie-max-age"]).differs("it is sent as Max-Age"),
     key("session-cookie-max-age").reads(INTEGER).may_set(&["affinity-cookie-max-age"]),
-    key("session-cookie-name").reads(BASIC).may_set(&["affinity-cookie-name"]),
+    key("session-cookie-name").reads(BASIC).may_set(&["affinity-cookie-name"]).served_but("a name with /, : or ~, or of more than 64 characters: the cookie is INGRESSCOOKIE"),
     key("session-cookie-path").reads(URL).may_set(&["affinity-cookie-path"]),
     key("session-cookie-samesite").reads(SAME_SITE).may_set(&["affinity-cookie-same-site"]),
     key("session-cookie-secure").reads(GO_SWITCH).may_set(&["affinity-cookie-secure"]),
@@ -343,7 +345,7 @@ pub const TABLE: &[FamilyKey] = &[
     key("upstream-keepalive-requests").at(ONLY_CONFIG).differs("HAProxy keeps connections to servers, as many as it has use for"),
     key("upstream-keepalive-time").at(ONLY_CONFIG).differs("HAProxy keeps connections to servers, as many as it has use for"),
     key("upstream-keepalive-timeout").at(ONLY_CONFIG).differs("HAProxy keeps connections to servers, as many as it has use for"),
-    key("upstream-vhost").reads(EXPRESSION).may_set(&["host-rewrite"]).wrong(Drop),
+    key("upstream-vhost").reads(EXPRESSION).may_set(&["host-rewrite", "request-headers"]).wrong(Drop).served_but("variables other than $host, $http_host, $service_name, $namespace and $ingress_name, and characters that no host has: it is ignored"),
     key("use-forwarded-headers").reads(GO_SWITCH).at(ONLY_CONFIG).cannot(TRUSTED),
     key("use-geoip").reads(GO_SWITCH).at(ONLY_CONFIG).cannot("there is no database of places"),
     key("use-geoip2").reads(GO_SWITCH).at(ONLY_CONFIG).cannot("there is no database of places"),
@@ -358,5 +360,5 @@ pub const TABLE: &[FamilyKey] = &[
     key("worker-cpu-affinity").at(ONLY_CONFIG),
     key("worker-processes").at(ONLY_CONFIG),
     key("worker-shutdown-timeout").at(ONLY_CONFIG).cannot("haproxy.terminationGracePeriodSeconds of the chart"),
-    key("x-forwarded-prefix").reads(BASIC).may_set(&["forwarded-prefix"]).wrong(Drop),
+    key("x-forwarded-prefix").reads(BASIC).may_set(&["forwarded-prefix"]).wrong(Drop).served_but("a text that is no path, such as `true` in old manifests, is not sent"),
 ];

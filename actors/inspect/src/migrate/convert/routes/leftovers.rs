@@ -103,8 +103,10 @@ impl<'l> Leftovers<'l> {
         for (option, value) in &options.values {
             let is_plain = plain.values.get(option) == Some(value);
             let is_off = *value == OptionValue::Switch(false) && *option != "access-log";
-            let is_usual = *option == "protocol" && *value == OptionValue::Text("h1".to_owned());
-            let says_nothing = is_off || is_usual;
+            let is = |name: &str, text: &str| *option == name && *value == OptionValue::Text(text.to_owned());
+            let is_usual = is("protocol", "h1") || is("canary-sticky", "false");
+            let is_in_vain = is("canary-sticky", "all") && !options.values.contains_key("affinity");
+            let says_nothing = is_off || is_usual || is_in_vain;
             if CARRIED.contains(option) || is_plain || says_nothing || goes_with(option, options) {
                 continue;
             }
