@@ -76,12 +76,13 @@ impl Classes {
     /// if there is no IngressClass of that name) and `withoutClass` (whether Ingresses without a class are ours).
     #[must_use]
     pub fn of(config: &ActiveConfig, snapshots: &Snapshots) -> Self {
-        let options = Arc::new(Settings::of(&config.spec.templating_settings.extra_context));
+let extra_context = &config.spec.templating_settings.extra_context;
+        let (options, spelling) = (Arc::new(Settings::of(extra_context)), Spelling::of(extra_context));
         let of_classes = FamiliesOfClasses::of(&options, &config.spec, snapshots);
         let Some(store) = store_of(&config.spec).and_then(|name| snapshots.get(name)) else {
-            return Self { spelling: spelling(config), options, families: of_classes, ..Self::all() };
+            return Self { spelling, options, families: of_classes, ..Self::all() };
         };
-        let settings = config.spec.templating_settings.extra_context.get("ingressClass");
+        let settings = extra_context.get("ingressClass");
         let setting = |key: &str| settings.and_then(|s| s.get(key));
         let controller = setting("controller").and_then(Value::as_str).unwrap_or(CONTROLLER);
         let name = setting("name").and_then(Value::as_str).filter(|n| !n.is_empty());
@@ -89,7 +90,7 @@ impl Classes {
             all: false,
             names: name.map(str::to_owned).into_iter().collect(),
             without: setting("withoutClass").and_then(Value::as_bool).unwrap_or(false),
-            spelling: spelling(config),
+            spelling,
             options,
             of_classes: BTreeMap::new(),
             default: None,
@@ -303,14 +304,6 @@ impl ConfigMaps<'_> {
         let class = options.class.with(&data, options);
         let options = Arc::new(Settings { class, ..Settings::clone(options) });
         Some(ClassSettings { options, config_map: config_map(Some(watched)), missing: None })
-    }
-}
-
-/// What `extraContext.paths` says; also where requests of other spellings are refused their paths are those of the routes.
-fn spelling(config: &ActiveConfig) -> Spelling {
-    match config.spec.templating_settings.extra_context.get("paths").and_then(Value::as_str) {
-        Some("raw") => Spelling::Raw,
-        _ => Spelling::Normal,
     }
 }
 

@@ -4,6 +4,7 @@
 //! encoded again, so that a decoded `?`, `#`, `%` or control character never delimits anything. The library `base` has
 //! HAProxy do the same with its converters (snippet `frontend-25-path`); a test asks both about the same paths.
 
+use serde_json::{Map, Value};
 use std::fmt;
 
 /// A longer path is only taken in its normal form: HAProxy's buffer holds three times as many bytes.
@@ -20,6 +21,17 @@ pub enum Spelling {
     Normal,
     /// Byte by byte.
     Raw,
+}
+
+impl Spelling {
+    /// What `extraContext.paths` says; also where requests of other spellings are refused their paths are those of the routes.
+    #[must_use]
+    pub fn of(extra_context: &Map<String, Value>) -> Self {
+        match extra_context.get("paths").and_then(Value::as_str) {
+            Some("raw") => Self::Raw,
+            _ => Self::Normal,
+        }
+    }
 }
 
 /// A path in its normal form.

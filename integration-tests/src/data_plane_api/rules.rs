@@ -47,6 +47,7 @@ pub fn rewritten(line: &Line<'_>, minor: u16) -> Option<Rule> {
     match (line.keyword(), line.value(1)) {
         ("cookie", _) => Some(cookie(&words)),
         ("filter", kind) if kind.starts_with("lua.") => Some(Rule::unread(&words)),
+        ("http-after-response", action) if action.starts_with("lua.") => Some(Rule::unread(&words)),
         ("filter", "bwlim-in" | "bwlim-out") => {
             let (head, limits) = words.split_at_checked(3)?;
             Some(Rule::read(&[head, &bandwidth(limits)].concat()))

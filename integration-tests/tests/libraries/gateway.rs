@@ -25,6 +25,7 @@ mod external_auth;
 mod hostnames;
 mod isolation;
 mod matching;
+mod proxies;
 mod random;
 mod retries;
 mod rules;

@@ -228,7 +228,12 @@ fn moved(section: &Section<'_>, problems: &mut Vec<Problem>) {
                     Problem::at(Code::LostOnTheWay, line, 0, message).help("write it before the servers"),
                 );
             }
-            "http-request" | "http-response" | "filter" | "stick-table" | "lua-load-per-thread" => {
+            "http-request"
+            | "http-response"
+            | "http-after-response"
+            | "filter"
+            | "stick-table"
+            | "lua-load-per-thread" => {
                 let is_last = last.get(line.keyword()) == Some(&line.number);
                 if let Some(message) = rules::damage(line, is_last) {
                     problems

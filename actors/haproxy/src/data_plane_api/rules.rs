@@ -113,6 +113,9 @@ fn damage_of_rule(line: &Line<'_>, is_last: bool) -> Option<String> {
     };
     match line.value(1) {
         "wait-for-body" if line.value(2) == "at-least" => moved("wait-for-body at-least … time …"),
+        action if action.starts_with("lua.") && line.keyword() == "http-after-response" => {
+            moved("a rule of Lua")
+        }
         action if action.starts_with("set-var") && line.words.get(1).is_some_and(is_quoted) => {
             moved("a set-var whose variable is in quotes")
         }
@@ -240,6 +243,7 @@ mod tests {
         match rule.split(' ').next() {
             Some("filter") => "filter trace",
             Some("http-response") => "http-response set-header X-Other 1",
+            Some("http-after-response") => "http-after-response set-header X-Other 1",
             _ => "http-request set-header X-Other 1",
         }
     }

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::matching::Match;
 use haptic_model::{
-    Limit,
+    Finding, Limit,
     gateway::{NamespacedName, ParentVerdict, RouteKind, RouteVerdict, StatusCondition},
 };
 use serde_json::Value;
@@ -37,8 +37,8 @@ pub(super) struct ResolvedRoute {
     /// The settings of its rules, by the names of these.
     pub settings: Vec<(String, super::rules::MapSettings)>,
     pub backends: BTreeSet<BackendKey>,
-    /// What is to be said of Services that are asked all the same.
-    pub doubts: BTreeSet<String>,
+    /// What is to be said of paths and Services that are served all the same.
+    pub doubts: BTreeSet<Finding>,
     /// None where no parent is ours.
     pub verdict: Option<Arc<RouteVerdict>>,
 }
@@ -50,7 +50,7 @@ struct ReadRules {
     resolved: StatusCondition,
     /// Services that they name.
     uses: BTreeSet<NamespacedName>,
-    doubts: BTreeSet<String>,
+    doubts: BTreeSet<Finding>,
 }
 
 /// What the rules of a route are called by.
@@ -96,6 +96,7 @@ impl ReadRules {
             grants: &ground.grants,
             services,
             policies,
+            spelling: ground.spelling,
             uses: BTreeSet::new(),
             bad: None,
             doubts: BTreeSet::new(),

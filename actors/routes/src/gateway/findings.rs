@@ -1,7 +1,7 @@
 //! What verdicts say no to, as findings: for Events, the webhook, `haptic status` and `haptic explain`.
 
 use super::levels::LevelShare;
-use crate::lists::MOST;
+use crate::{lists::MOST, sentences::few};
 use haptic_model::{
     Finding, FindingKind, Findings, ObjectRef,
     gateway::{
@@ -86,9 +86,9 @@ pub(super) fn of_route(verdict: &RouteVerdict) -> Vec<Finding> {
     of_parents(&verdict.parents, FindingKind::RouteNotTaken)
 }
 
-/// Services that are asked in clear though they say otherwise.
-pub(super) fn of_doubts(doubts: &BTreeSet<String>) -> Vec<Finding> {
-    doubts.iter().map(|doubt| Finding::new(FindingKind::TlsWithoutPolicy, doubt.clone())).collect()
+/// What is served otherwise than its user may think, the first of it.
+pub(super) fn of_doubts(doubts: &BTreeSet<Finding>) -> Vec<Finding> {
+    few(doubts.iter().cloned().collect())
 }
 
 /// What the lists of hostnames have no room for.

@@ -19,6 +19,7 @@ use super::{
     references::Grants,
     settings::{GatewaySettings, PortMode},
 };
+use crate::path::Spelling;
 use haptic_model::gateway::{
     ClassVerdict, GATEWAY_NAME, GatewayPort, GatewayVerdict, ListenerSetVerdict, NamespacedName,
     StatusCondition, gateway_label,
@@ -68,6 +69,8 @@ pub(super) struct GatewayInputs {
     pub policies: BackendPolicies,
     /// How many entries of maps one route may become.
     pub routes_per_object: usize,
+    /// How paths are compared.
+    pub spelling: Spelling,
 }
 
 /// A Gateway of ours.
@@ -131,7 +134,7 @@ impl GatewayInputs {
         assign(&mut drafts, &ports, matches!(settings.ports, PortMode::Same { .. }));
         let judged_by = PolicySurroundings { authority: sources.authority, has_port: sources.has_port };
         let policies = BackendPolicies::of(sources.policies, judged_by);
-        let routes_per_object = settings.routes_per_object;
+        let (routes_per_object, spelling) = (settings.routes_per_object, settings.spelling);
         let mut ground = Self {
             classes,
             options,
@@ -140,6 +143,7 @@ impl GatewayInputs {
             ports,
             policies,
             routes_per_object,
+            spelling,
             ..Self::default()
         };
         drafts.into_iter().for_each(|draft| ground.take(draft));

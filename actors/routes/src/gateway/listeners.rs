@@ -1,6 +1,6 @@
 //! What listeners there are: those of Gateways and of the ListenerSets at them, which are taken, and for what.
 //!
-//! Order decides conflicts of a Gateway with ListenerSets: its own listeners come first, then those of ListenerSets by age, namespace and name. Of its own
+//! Order decides conflicts of a Gateway with ListenerSets: its own listeners come first, then those of ListenerSets by age and NAMESPACE/NAME. Of its own
 //! listeners that are in each other's way none is served.
 
 use super::{

@@ -1,12 +1,18 @@
 //! Which requests a rule is for.
 
-use super::objects::{GrpcMatch, GrpcMethod, HttpMatch, NamedValue};
+use super::{
+    objects::{GrpcMatch, GrpcMethod, HttpMatch, NamedValue},
+    values::url_path,
+};
 use crate::{
     conditions::{Condition, RouteConditions},
     matching::{Match, MatchShape},
-    path, patterns,
+    path::{self, Spelling},
+    patterns,
     regex_cost::{self, Compared, PatternCost},
+    sentences::shortened,
 };
+use haptic_model::{Finding, FindingKind};
 use std::{cmp::Reverse, sync::Arc};
 
 /// Requests for a path, of no host yet, and what asking for them costs.
@@ -14,24 +20,23 @@ use std::{cmp::Reverse, sync::Arc};
 pub(super) struct WantedRequests {
     pub wanted: Match,
     pub cost: Option<PatternCost>,
+    /// What is to be said of a path that is compared as another one.
+    pub doubt: Option<Finding>,
 }
 
 /// Of a match of an HTTPRoute.
 ///
 /// # Errors
 /// Why it cannot be served.
-pub(super) fn of_http(asked: &HttpMatch) -> Result<WantedRequests, String> {
+pub(super) fn of_http(asked: &HttpMatch, spelling: Spelling) -> Result<WantedRequests, String> {
     let (kind, value) =
         asked.path.as_ref().map_or((None, None), |path| (path.kind.as_deref(), path.value.as_deref()));
     let value = value.unwrap_or("/");
-    let path = |value: &str| match path::normal(value) {
-        Ok(normal) => Ok(normal.text),
-        Err(_) => Err(format!("path {value:?} is none that requests have")),
-    };
-    let (wanted, cost) = match kind.unwrap_or("PathPrefix") {
-        "PathPrefix" => (Match::prefix("", &path(value)?), None),
-        "Exact" => (Match::exact("", &path(value)?), None),
-        "RegularExpression" => expression(value)?,
+    let compared = || compared(value, spelling);
+    let ((wanted, cost), doubt) = match kind.unwrap_or("PathPrefix") {
+        "PathPrefix" => compared().map(|(path, doubt)| ((Match::prefix("", &path), None), doubt))?,
+        "Exact" => compared().map(|(path, doubt)| ((Match::exact("", &path), None), doubt))?,
+        "RegularExpression" => (expression(value)?, None),
         other => return Err(format!("paths of type {other} are not supported")),
     };
     // It stands in the list of the hostname as it is, beside what others ask for.
@@ -43,7 +48,22 @@ pub(super) fn of_http(asked: &HttpMatch) -> Result<WantedRequests, String> {
         headers: of_headers(&asked.headers)?,
         query: conditions("parameter", &asked.query_params, str::to_owned)?,
     };
-    Ok(with(wanted, cost, conditions))
+    Ok(WantedRequests { doubt, ..with(wanted, cost, conditions) })
+}
+
+/// A path as requests' paths are compared with it, and what is to be said of one that is written otherwise.
+fn compared(path: &str, spelling: Spelling) -> Result<(String, Option<Finding>), String> {
+    if spelling == Spelling::Raw && path.starts_with('/') {
+        return Ok((url_path(path), None));
+    }
+    let normal = path::normal(path).map_err(|_| format!("path {path:?} is none that requests have"))?;
+    let is_respelled = path::is_reshaped(path, &normal) || path.contains(['?', '#']);
+    let doubt = is_respelled.then(|| {
+        let (shown, read) = (shortened(path), shortened(&normal.text));
+        let sentence = format!("path {shown:?} is compared as {read:?}, as requests' paths are: write it so");
+        Finding::new(FindingKind::PathRespelled, sentence).at_path(&shown)
+    });
+    Ok((normal.text, doubt))
 }
 
 fn is_method(text: &str) -> bool {
@@ -102,7 +122,7 @@ fn expression(text: &str) -> Result<(Match, Option<PatternCost>), String> {
 fn with(wanted: Match, cost: Option<PatternCost>, conditions: RouteConditions) -> WantedRequests {
     let cost = PatternCost::sum(cost, conditions.cost());
     let conditions = (conditions != RouteConditions::default()).then(|| Arc::new(conditions));
-    WantedRequests { wanted: Match { conditions, ..wanted }, cost }
+    WantedRequests { wanted: Match { conditions, ..wanted }, cost, doubt: None }
 }
 
 fn of_headers(asked: &[NamedValue]) -> Result<Vec<Condition>, String> {
@@ -148,7 +168,26 @@ pub(super) fn rank(wanted: &Match) -> Rank {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::objects::PathMatch, *};
+
+    #[test]
+    fn a_path_is_compared_as_those_of_requests_are_and_another_spelling_is_told() {
+        for (path, spelling, known, is_told) in [
+            ("/p/a;v=1", Spelling::Normal, "/p/a", true),
+            ("/p//a", Spelling::Normal, "/p/a", true),
+            ("/p/a?b", Spelling::Normal, "/p/a%3Fb", true),
+            ("/p/caf\u{e9}", Spelling::Normal, "/p/caf%C3%A9", false),
+            ("/p/a", Spelling::Normal, "/p/a", false),
+            ("/p/a;v=1", Spelling::Raw, "/p/a;v=1", false),
+            ("/p//%c3%a9 b", Spelling::Raw, "/p//%c3%a9%20b", false),
+        ] {
+            let kind = Some("Exact".to_owned());
+            let asked = PathMatch { kind, value: Some(path.to_owned()) };
+            let asked = HttpMatch { path: Some(asked), ..HttpMatch::default() };
+            let read = of_http(&asked, spelling).unwrap();
+            assert_eq!((&*read.wanted.path, read.doubt.is_some()), (known, is_told), "{path} {spelling:?}");
+        }
+    }
 
     #[test]
     fn an_expression_with_alternatives_may_ignore_case() {
@@ -175,7 +214,7 @@ mod tests {
         let header = |value: &str| {
             let kind = Some("RegularExpression".to_owned());
             let header = NamedValue { name: "X-A".into(), value: value.into(), kind };
-            of_http(&HttpMatch { headers: vec![header], ..HttpMatch::default() })
+            of_http(&HttpMatch { headers: vec![header], ..HttpMatch::default() }, Spelling::Normal)
         };
         assert!(header(".*").is_ok() && header("^(a|b)?$").is_ok());
         let why = header("(a+)+b").unwrap_err();
@@ -186,7 +225,7 @@ mod tests {
     fn what_is_no_method_and_no_name_asks_for_nothing() {
         for (method, is_one) in [("GET", true), ("GE\nT", false), ("GET;1,prefix,0,/,", false), ("", false)] {
             let asked = HttpMatch { method: Some(method.into()), ..HttpMatch::default() };
-            assert_eq!(of_http(&asked).is_ok(), is_one, "{method}");
+            assert_eq!(of_http(&asked, Spelling::Normal).is_ok(), is_one, "{method}");
         }
         for (service, is_one) in [("a.B_1", true), ("a.B/C x\ny z", false), ("", false)] {
             let method = GrpcMethod { kind: None, service: Some(service.into()), method: Some("C".into()) };

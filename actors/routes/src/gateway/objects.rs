@@ -23,13 +23,14 @@ pub(super) struct GatewayObjectMeta {
     pub annotations: BTreeMap<String, String>,
 }
 
-/// By which older objects come first, then those that come first by namespace and name.
-pub(super) type RouteSeniority = (bool, Arc<str>, Arc<str>, Arc<str>);
+/// By which older objects come first, then those whose NAMESPACE/NAME comes first as one text.
+pub(super) type RouteSeniority = (bool, Arc<str>, Arc<str>);
 
 impl GatewayObjectMeta {
     pub fn seniority(&self) -> RouteSeniority {
         let since = self.creation_timestamp.clone();
-        (since.is_none(), since.unwrap_or_default(), self.namespace.clone(), self.name.clone())
+        let name = format!("{}/{}", self.namespace, self.name);
+        (since.is_none(), since.unwrap_or_default(), name.into())
     }
 
     pub fn key(&self) -> (Arc<str>, Arc<str>) {
@@ -535,5 +536,30 @@ pub(super) struct LabelsOfNamespaces {
 impl Readable for LabelsOfNamespaces {
     fn read(object: &Object) -> Option<Self> {
         serde_json::from_slice(&object.json).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_of_one_age_come_by_namespace_and_name_as_one_text() {
+        let of = |namespace: &str, name: &str, since: Option<&str>| {
+            let creation_timestamp = since.map(Arc::from);
+            let (namespace, name) = (namespace.into(), name.into());
+            GatewayObjectMeta { namespace, name, creation_timestamp, ..GatewayObjectMeta::default() }
+                .seniority()
+        };
+        let (early, late) = (Some("2025-01-01T00:00:00Z"), Some("2025-01-02T00:00:00Z"));
+        let order = [
+            of("shop", "z", early),
+            of("shop-canary", "a", late),
+            of("shop", "a-b", late),
+            of("shop", "a.b", late),
+            of("shopping", "a", late),
+            of("a", "a", None),
+        ];
+        assert!(order.is_sorted(), "{order:?}");
     }
 }

@@ -37,9 +37,12 @@ pub(super) fn note<'l>(listeners: impl Iterator<Item = &'l mut GatewayListener>)
         let all: Vec<TlsListener> = listeners.iter().map(|listener| TlsListener::of(listener)).collect();
         for (listener, found) in listeners.into_iter().zip(overlaps(&all)) {
             if let Some((reason, other)) = found {
-                let message = format!(
-                    "clients may take its connections for those of listener {other}; requests for another listener than the connection's get 421"
-                );
+                let then = match listener.protocol {
+                    Some(Protocol::Https) => "requests for another listener than the connection's get 421",
+                    _ => "they are passed on as they are, and its servers get such requests",
+                };
+                let message =
+                    format!("clients may take its connections for those of listener {other}; {then}");
                 listener.conditions.push(met("OverlappingTLSConfig", reason, message));
             }
         }

@@ -154,6 +154,7 @@ mod tests {
             namespace_share,
             has_infrastructure: false,
             routes_per_object: 5_000,
+            spelling: crate::path::Spelling::default(),
             options: crate::options::Settings::default(),
         }
     }

@@ -3,8 +3,8 @@
 use super::{
     matches::{self, WantedRequests},
     objects::{
-        BackendRef, Cors, ExternalAuth, Filter, HeaderModifier, ObjectReference, PathModifier, Redirect,
-        RouteRule, ServiceFacts, UrlRewrite,
+        BackendRef, Cors, ExternalAuth, Filter, HeaderModifier, NamedValue, ObjectReference, PathModifier,
+        Redirect, RouteRule, ServiceFacts, UrlRewrite,
     },
     parsed::ParsedObjects,
     policies::{BackendClient, BackendPolicies},
@@ -12,8 +12,11 @@ use super::{
     retries::RetryProfile,
     values::{LONGEST, header, header_names, milliseconds, url_path},
 };
-use crate::{names, options::header::is_haproxys_own};
-use haptic_model::gateway::{NamespacedName, RouteKind};
+use crate::{names, options::header::is_haproxys_own, path::Spelling};
+use haptic_model::{
+    Finding, FindingKind,
+    gateway::{NamespacedName, RouteKind},
+};
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -64,12 +67,14 @@ pub(super) struct RuleReader<'r> {
     pub grants: &'r Grants,
     pub services: &'r ParsedObjects<ServiceFacts>,
     pub policies: &'r BackendPolicies,
+    /// How paths are compared.
+    pub spelling: Spelling,
     /// All Services that the route names.
     pub uses: BTreeSet<NamespacedName>,
     /// The first reference that leads nowhere.
     pub bad: Option<BadReference>,
-    /// What is to be said of Services that are asked all the same.
-    pub doubts: BTreeSet<String>,
+    /// What is to be said of paths and Services that are served all the same.
+    pub doubts: BTreeSet<Finding>,
 }
 
 impl ResolvedRule {
@@ -119,9 +124,10 @@ impl RuleReader<'_> {
                 matches
             }
         };
+        self.doubts.extend(matches.iter().filter_map(|one| one.doubt.clone()));
         let done = serde_json::from_value::<RouteRule>(rule.clone())
             .map_err(|why| format!("it cannot be read: {why}"))
-            .and_then(|rule| self.settings(&rule));
+            .and_then(|rule| self.settings_and_references(&rule));
         match (unsupported, done) {
             (None, Ok(ReadSettings { settings, backends, dropped })) => {
                 ResolvedRule { matches, settings, backends, unsupported: None, dropped }
@@ -166,7 +172,28 @@ impl RuleReader<'_> {
         if self.kind == RouteKind::Grpc {
             matches::of_grpc(&serde_json::from_value(asked.clone()).map_err(unreadable)?)
         } else {
-            matches::of_http(&serde_json::from_value(asked.clone()).map_err(unreadable)?)
+            matches::of_http(&serde_json::from_value(asked.clone()).map_err(unreadable)?, self.spelling)
+        }
+    }
+
+    /// Of all references of a rule it is known whether they lead to something, also of one that cannot be done.
+    fn settings_and_references(&mut self, rule: &RouteRule) -> Result<ReadSettings, String> {
+        let done = self.settings(rule);
+        if !done.as_ref().is_ok_and(|done| done.dropped.is_none()) {
+            self.look_at_references(rule);
+        }
+        done
+    }
+
+    fn look_at_references(&mut self, rule: &RouteRule) {
+        let of_backends = rule.backend_refs.iter().flat_map(|one| &one.filters);
+        let all: Vec<&Filter> = rule.filters.iter().chain(of_backends).collect();
+        let mirrors = all.iter().filter_map(|one| Some(&one.request_mirror.as_ref()?.backend_ref));
+        let asked = all.iter().filter_map(|one| Some(&one.external_auth.as_ref()?.backend_ref));
+        let of_filters = mirrors.chain(asked).map(|one| (&one.target, one.port));
+        let backends = rule.backend_refs.iter().map(|one| (&one.target, one.port));
+        for (target, port) in backends.chain(of_filters) {
+            self.found(target, port, None);
         }
     }
 
@@ -312,6 +339,18 @@ impl RuleReader<'_> {
         port: Option<u16>,
         retry: Option<&Arc<RetryProfile>>,
     ) -> Option<BackendKey> {
+        let (backend, doubt) = self.found(target, port, retry)?;
+        self.doubts.extend(doubt.map(|doubt| Finding::new(FindingKind::TlsWithoutPolicy, doubt)));
+        Some(backend)
+    }
+
+    /// What a reference leads to, and what is to be said of that.
+    fn found(
+        &mut self,
+        target: &ObjectReference,
+        port: Option<u16>,
+        retry: Option<&Arc<RetryProfile>>,
+    ) -> Option<(BackendKey, Option<String>)> {
         let wanted = WantedBackend {
             kind: self.kind_name,
             namespace: self.namespace,
@@ -328,8 +367,8 @@ impl RuleReader<'_> {
         self.uses.insert(wanted.name());
         match wanted.backend(self.grants, self.services) {
             Ok(backend) => {
-                self.doubts.extend(wanted.doubt(&backend, self.services));
-                Some(backend)
+                let doubt = wanted.doubt(&backend, self.services);
+                Some((backend, doubt))
             }
             Err(bad) => {
                 self.bad.get_or_insert(bad);
@@ -443,16 +482,22 @@ fn asked(auth: &ExternalAuth, settings: &mut MapSettings) -> Result<(), String> 
 }
 
 fn headers(modifier: &HeaderModifier, text: &mut String) -> Result<(), String> {
-    for one in &modifier.set {
+    for one in firsts(&modifier.set) {
         *text += &header("set", &one.name, &one.value)?;
     }
-    for one in &modifier.add {
+    for one in firsts(&modifier.add) {
         *text += &header("add", &one.name, &one.value)?;
     }
     for name in &modifier.remove {
         *text += &header("del", name, "")?;
     }
     Ok(())
+}
+
+/// Of entries for the same header, in small or capital letters, the first counts.
+fn firsts(entries: &[NamedValue]) -> impl Iterator<Item = &NamedValue> {
+    let mut known = BTreeSet::new();
+    entries.iter().filter(move |one| known.insert(one.name.to_ascii_lowercase()))
 }
 
 fn host(text: &str) -> Result<String, String> {
@@ -548,6 +593,19 @@ fn listed(items: &[String]) -> Result<String, String> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn of_entries_for_the_same_header_the_first_counts() {
+        let modifier = json!({
+            "set": [{"name": "X-A", "value": "1"}, {"name": "x-b", "value": "2"}, {"name": "x-a", "value": "3\r\n"}],
+            "add": [{"name": "x-a", "value": "4"}, {"name": "X-A", "value": "5"}],
+            "remove": ["X-C", "x-c"],
+        });
+        let modifier: HeaderModifier = serde_json::from_value(modifier).unwrap();
+        let mut text = String::new();
+        headers(&modifier, &mut text).unwrap();
+        assert_eq!(text, "set,X-A,1;set,x-b,2;add,x-a,4;del,X-C,;del,x-c,;");
+    }
 
     #[test]
     fn a_timeout_is_one_that_haproxy_can_count() {

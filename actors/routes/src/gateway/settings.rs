@@ -1,6 +1,6 @@
 //! What `extraContext.gateway` says.
 
-use crate::{options::Settings, tcp::ListedPorts};
+use crate::{options::Settings, path::Spelling, tcp::ListedPorts};
 use haptic_model::{
     ActiveConfig,
     gateway::{NamespacedName, controller_name},
@@ -21,6 +21,8 @@ pub(super) struct GatewaySettings {
     pub has_infrastructure: bool,
     /// How many entries of maps one route may become.
     pub routes_per_object: usize,
+    /// How paths are compared.
+    pub spelling: Spelling,
     /// What the configuration says of options of all routes.
     pub options: Settings,
 }
@@ -60,6 +62,7 @@ impl GatewaySettings {
             namespace_share,
             has_infrastructure,
             routes_per_object,
+            spelling: Spelling::of(&config.spec.templating_settings.extra_context),
             options,
         }
     }

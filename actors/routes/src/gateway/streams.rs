@@ -17,7 +17,7 @@ const MOST_BACKENDS: usize = 16;
 
 impl RuleReader<'_> {
     pub fn read_stream(&mut self, rule: &Value) -> ResolvedRule {
-        let matches = vec![WantedRequests { wanted: Match::exact("", ""), cost: None }];
+        let matches = vec![WantedRequests { wanted: Match::exact("", ""), cost: None, doubt: None }];
         let done = serde_json::from_value::<RouteRule>(rule.clone())
             .map_err(|why| format!("it cannot be read: {why}"))
             .and_then(|rule| self.stream(&rule));

@@ -229,6 +229,14 @@ fn what_a_reference_leads_to_is_told_and_a_broken_rule_harms_only_itself() {
         json!({"backendRefs": [{"name": "s1", "port": 80}], "filters": [{"type": "ExtensionRef"}]});
     put("partial", "shop", json!([mirrored, rules("s1")[0], {"matches": [{"path": 7}]}]));
     put("broken", "shop", json!([mirrored]));
+    let (missing, broken) = (json!({"name": "nothing", "port": 80}), json!({"type": "ExtensionRef"}));
+    let copied = json!({"type": "RequestMirror", "requestMirror": {"backendRef": missing}});
+    put("both", "shop", json!([{"backendRefs": [missing], "filters": [broken]}]));
+    put(
+        "copied",
+        "shop",
+        json!([{"backendRefs": [{"name": "s1", "port": 80}], "filters": [broken, copied]}]),
+    );
     world.put(
         "ReferenceGrant",
         "shop",
@@ -262,6 +270,10 @@ fn what_a_reference_leads_to_is_told_and_a_broken_rule_harms_only_itself() {
         ("shop", "partial", "PartiallyInvalid", true, "UnsupportedValue"),
         ("shop", "partial", "Accepted", true, "Accepted"),
         ("shop", "broken", "Accepted", false, "UnsupportedValue"),
+        ("shop", "broken", "ResolvedRefs", true, "ResolvedRefs"),
+        ("shop", "both", "Accepted", false, "UnsupportedValue"),
+        ("shop", "both", "ResolvedRefs", false, "BackendNotFound"),
+        ("shop", "copied", "ResolvedRefs", false, "BackendNotFound"),
         ("shop", "secured", "ResolvedRefs", false, "UnsupportedProtocol"),
     ] {
         assert_eq!(of(namespace, route, kind), (holds, reason.to_owned()), "{route} {kind}");
@@ -354,7 +366,7 @@ fn listeners_that_clients_may_take_for_each_other_say_so() {
     let encoded = |text: String| base64::Engine::encode(&base64::engine::general_purpose::STANDARD, text);
     let data =
         json!({"tls.crt": encoded(made.cert.pem()), "tls.key": encoded(made.signing_key.serialize_pem())});
-    for secret in ["a", "b", "c", "d"] {
+    for secret in ["a", "b", "c", "d", "e"] {
         world.apply("Secret", &json!({"metadata": {"namespace": "edge", "name": secret}, "data": data}));
     }
     let https = |called: &str, port: u16, hostname: &str, secret: &str| {
@@ -370,6 +382,8 @@ fn listeners_that_clients_may_take_for_each_other_say_so() {
             https("elsewhere", 444, "x.a.example", "a"),
             https("same", 443, "c.example", "c"),
             https("alone", 443, "d.example", "d"),
+            json!({"name": "passed", "port": 443, "protocol": "TLS", "hostname": "*.b.example", "tls": {"mode": "Passthrough"}}),
+            https("of-passed", 443, "x.b.example", "e"),
         ]),
     );
     let (verdicts, _) = world.resolved();
@@ -377,7 +391,13 @@ fn listeners_that_clients_may_take_for_each_other_say_so() {
     let said: Vec<&str> =
         listeners.iter().map(|one| said(&one.conditions, "OverlappingTLSConfig").1).collect();
     let (hosts, certificates) = ("OverlappingHostnames", "OverlappingCertificates");
-    assert_eq!(said, [hosts, hosts, certificates, "none", certificates, "none"]);
+    assert_eq!(said, [hosts, hosts, certificates, "none", certificates, "none", hosts, hosts]);
+    // Of what is passed through HAProxy sees no requests.
+    let message = |number: usize| {
+        let conditions = &listeners[number].conditions;
+        &*conditions.iter().find(|one| one.kind == "OverlappingTLSConfig").unwrap().message
+    };
+    assert!(message(7).contains("get 421") && !message(6).contains("421"), "{}", message(6));
 }
 
 #[test]

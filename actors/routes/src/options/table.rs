@@ -648,7 +648,7 @@ pub const TABLE: &[Row] = &[
         example: "X-Debug, X-Internal",
         reload: Reload::Change,
         guards: true,
-        about: "Removed from requests, in any spelling, before `request-headers` are set.",
+        about: "Removed from requests, in any spelling, before `request-headers` are set. HAProxy adds `X-Forwarded-For` behind that, to requests that have none then.",
         ..ROW
     },
     Row {
@@ -656,7 +656,7 @@ pub const TABLE: &[Row] = &[
         kind: Kind::HeaderNames,
         example: "Server, X-Powered-By",
         reload: Reload::Change,
-        about: "Removed from answers, before `response-headers` are set.",
+        about: "Removed from answers, before `response-headers` are set. The header with the request's number (`requestIdHeader`) stays.",
         ..ROW
     },
     Row {
@@ -680,7 +680,7 @@ pub const TABLE: &[Row] = &[
         kind: Kind::Headers(header::HeadersOf::Answers),
         example: "X-A: 1",
         reload: Reload::Change,
-        about: "The same, set on answers of servers; those that HAProxy gives itself, such as 403 and redirects, have none of them.",
+        about: "The same, set on answers of servers; those that HAProxy gives itself, such as 403 and redirects, have none of them. The header with the request's number (`requestIdHeader`) stays HAProxy's own.",
         ..ROW
     },
     tries::RETRIES,

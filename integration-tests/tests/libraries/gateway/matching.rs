@@ -1,6 +1,7 @@
 //! Which rule a request gets: paths, headers, methods, queries, and their order over all routes.
 
-use super::{aged, around, gateway, listener, on_each, route, to};
+use super::{GatewaySite, aged, around, gateway, listener, on_each, route, to};
+use crate::SERIES;
 use serde_json::{Value, json};
 
 fn site(routes: Vec<Value>) -> Vec<Value> {
@@ -162,6 +163,35 @@ fn an_expression_takes_what_is_empty_and_nothing_that_it_does_not_say() {
         ] {
             let answer = site.ask(80, None, "GET", host, path, headers);
             assert_eq!(answer.service(), service, "{host}{path} {headers:?}: {answer:?}");
+        }
+    });
+}
+
+#[test]
+fn a_path_with_a_parameter_is_one_of_its_own_where_paths_are_compared_byte_by_byte() {
+    let rules = json!([
+        {"matches": [path("Exact", "/p/a;v=1")], "backendRefs": to(2)},
+        {"matches": [path("Exact", "/p/a")], "backendRefs": to(3)},
+        {"matches": [path("PathPrefix", "/caf%c3%a9;x")], "backendRefs": to(4)},
+    ]);
+    let manifests = site(vec![route("r", &[], rules)]);
+    let raw = |spec: &mut Value| spec["templatingSettings"]["extraContext"]["paths"] = json!("raw");
+    for series in SERIES {
+        let site = GatewaySite::start_with(series, &manifests, raw);
+        for (path, service) in [
+            ("/p/a;v=1", Some(2)),
+            ("/p/a", Some(3)),
+            ("/p/a;v=2", None),
+            ("/caf%c3%a9;x/y", Some(4)),
+            ("/caf%C3%A9;x/y", None),
+        ] {
+            assert_eq!(site.get("a.example", path).service(), service, "{path}");
+        }
+    }
+    // Otherwise it is that of what the path is read as, which the first has.
+    on_each(&manifests, |site| {
+        for path in ["/p/a;v=1", "/p/a", "/p/a;v=2"] {
+            assert_eq!(site.get("a.example", path).service(), Some(2), "{path}");
         }
     });
 }

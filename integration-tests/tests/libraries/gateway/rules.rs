@@ -1,7 +1,10 @@
 //! What rules do with requests: backends and their weights, redirects, rewrites, headers, CORS, timeouts.
 
 use super::{GatewaySite, around, gateway, listener, on_each, route, to};
-use crate::around::{Full, service};
+use crate::{
+    around::{Full, service},
+    client::{self, Way},
+};
 use integration_tests::program::HaproxySeries;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -76,6 +79,47 @@ fn redirects_change_what_they_name() {
             ("/port80", "http://a.example/port80"),
         ] {
             assert_eq!(location(site, 8080, path), (302, expected.to_owned()), "{path}");
+        }
+    });
+}
+
+#[test]
+fn a_redirect_has_the_headers_of_its_rule_and_other_answers_of_haproxy_have_none() {
+    let headers = json!({"type": "ResponseHeaderModifier", "responseHeaderModifier": {
+        "set": [{"name": "Cache-Control", "value": "no-store"}], "add": [{"name": "X-New", "value": "1"}]}});
+    let to_other = json!({"type": "RequestRedirect", "requestRedirect": {"hostname": "b.example"}});
+    let rules = json!([
+        {"matches": at("/moved"), "filters": [headers, to_other]},
+        {"matches": at("/own"), "backendRefs": [{"name": "s1", "port": 80, "filters": [to_other, headers]}]},
+        redirect("/plain", json!({"hostname": "b.example"})),
+        {"matches": at("/none"), "filters": [headers]},
+    ]);
+    on_each(&site(rules), |site| {
+        for (path, status, told) in [
+            ("/moved", 302, [Some("no-store"), Some("1")]),
+            ("/own", 302, [Some("no-store"), Some("1")]),
+            ("/plain", 302, [Some("no-cache"), None]),
+            ("/none", 500, [None, None]),
+        ] {
+            let answer = site.get("a.example", path);
+            let headers = ["cache-control", "x-new"].map(|name| answer.header(name));
+            assert_eq!((answer.status, headers), (status, told), "{path}: {answer:?}");
+        }
+    });
+}
+
+#[test]
+fn nothing_is_redirected_to_a_host_that_nobody_names() {
+    let rules = json!([
+        redirect("/https", json!({"scheme": "https"})),
+        redirect("/host", json!({"hostname": "b.example"})),
+    ]);
+    on_each(&site(rules), |site| {
+        let way = Way::to(site.address(80), None);
+        for (path, status, location) in [("/https", 400, None), ("/host", 302, Some("http://b.example/host"))]
+        {
+            let answer = client::ask(&way, &format!("GET {path} HTTP/1.0\r\n"), "").unwrap();
+            assert_eq!((answer.status, answer.header("location")), (status, location), "{path}");
         }
     });
 }

@@ -62,6 +62,21 @@ fn a_backend_whose_filter_cannot_be_done_leaves_the_rule_accepted() {
 }
 
 #[test]
+fn a_path_that_takes_others_than_it_says_is_told() {
+    let mut world = World::new();
+    world.gateway("gw", json!([http("http", None)]));
+    let rule = |path: &str| json!({"matches": [{"path": {"type": "Exact", "value": path}}], "backendRefs": [{"name": "s1", "port": 80}]});
+    let parents = json!([{"name": "gw", "namespace": "edge"}]);
+    let spec = json!({"parentRefs": parents, "rules": [rule("/p/a;v=1"), rule("/p/a"), rule("/caf\u{e9}")]});
+    world.put("HTTPRoute", "shop", "cart", spec);
+    let told = found(&mut world, "httproutes", "shop", "cart");
+    let [(FindingKind::PathRespelled, sentence)] = told.as_slice() else { panic!("{told:?}") };
+    assert!(sentence.starts_with("path \"/p/a;v=1\" is compared as \"/p/a\""), "{sentence}");
+    world.put("HTTPRoute", "shop", "cart", json!({"parentRefs": parents, "rules": [rule("/p/a")]}));
+    assert_eq!(kinds(&mut world, "httproutes", "shop", "cart"), []);
+}
+
+#[test]
 fn parents_that_say_the_same_are_told_by_name_and_those_of_others_not_at_all() {
     let mut world = World::new();
     world.gateway("a", json!([http("http", None)]));
