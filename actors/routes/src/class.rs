@@ -76,7 +76,7 @@ impl Classes {
     /// if there is no IngressClass of that name) and `withoutClass` (whether Ingresses without a class are ours).
     #[must_use]
     pub fn of(config: &ActiveConfig, snapshots: &Snapshots) -> Self {
-let extra_context = &config.spec.templating_settings.extra_context;
+        let extra_context = &config.spec.templating_settings.extra_context;
         let (options, spelling) = (Arc::new(Settings::of(extra_context)), Spelling::of(extra_context));
         let of_classes = FamiliesOfClasses::of(&options, &config.spec, snapshots);
         let Some(store) = store_of(&config.spec).and_then(|name| snapshots.get(name)) else {

@@ -392,11 +392,9 @@ fn who_verifies_servers_shows_them_a_certificate_and_names_of_clients_are_common
     let text = |values: &OptionValues, option: &str| values.get(option).map(|value| value.to_json());
     let tls = [("backend-protocol", "HTTPS"), ("proxy-ssl-secret", "shop/own"), ("proxy-ssl-verify", "on")];
     let verified = of(&tls);
-    for (option, wanted) in [
-        ("server-ca-secret", "own"),
-        ("server-certificate-secret", "own"),
-        ("server-certificate", "if-any"),
-    ] {
+    for (option, wanted) in
+        [("server-ca-secret", "own"), ("server-certificate-secret", "own"), ("server-certificate", "if-any")]
+    {
         assert_eq!(text(&verified, option), Some(json!(wanted)), "{option}");
     }
     let unverified = of(&tls[..2]);

@@ -156,7 +156,7 @@ pub struct RouteOptions {
     /// What does nothing, or something else than it may seem.
     pub ineffective: Vec<Finding>,
     /// Which are written in words of ours at the object, so that it can be told of them there.
-    written: BTreeSet<&'static str>,
+    pub(crate) written: BTreeSet<&'static str>,
 }
 
 /// What is found at an option of ours.

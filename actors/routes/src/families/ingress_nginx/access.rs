@@ -20,6 +20,9 @@ const LONGEST_KEPT: u64 = 600_000;
 /// So many times what a period lets in ours lets in at once at the most.
 const MOST_BURST: i64 = 100;
 
+/// HAProxy counts bytes in 32 bits.
+const MOST_KILOBYTES: i64 = 4_194_303;
+
 /// What is read only beside `auth-url`, and how.
 const BESIDE_URL: [(&str, ValueReader); 4] = [
     ("auth-always-set-cookie", GO_SWITCH),
@@ -232,7 +235,7 @@ pub fn limits(said: &Said<'_>, to: &mut Translation<'_>) {
         to.set("concurrency-limit-status", &status, "limit-connections");
     }
     if let Some(kilobytes) = given("limit-rate") {
-        to.set("bandwidth", &format!("{kilobytes}k"), "limit-rate");
+        to.set("bandwidth", &format!("{}k", kilobytes.min(MOST_KILOBYTES)), "limit-rate");
     }
 }
 

@@ -47,8 +47,7 @@ pub fn headers(said: &Said<'_>, to: &mut Translation<'_>) {
         }
     }
     let sent = of_all("proxy-set-headers", "request-headers", said, to);
-    let sent: Vec<HeaderStep> =
-        sent.into_iter().map(|(name, value)| HeaderStep::Set(name, value)).collect();
+    let sent: Vec<HeaderStep> = sent.into_iter().map(|(name, value)| HeaderStep::Set(name, value)).collect();
     HeadersTo::SERVERS.take(&sent, "proxy-set-headers", to);
     if said.has("auth-url") {
         let asked = own_entries("auth-proxy-set-headers", said, to);
