@@ -204,8 +204,11 @@ fn a_request_is_followed_through_a_gateway() {
     for (url, words) in served {
         explained(&place, url, 0, &[words]);
     }
-    let lost = ["http://listed.example/ cannot be followed to its end", "what lua.haptic-route does"];
-    explained(&place, "http://listed.example/", 1, &lost);
+    let listed = [
+        "http://listed.example/ is not served",
+        "http://listed.example/ with header a: b goes to backend gateway:default_web_80_h1, 1 server",
+    ];
+    explained(&place, "http://listed.example/", 1, &listed);
     let why = [
         (
             "http://cart.example/web/more",
@@ -221,6 +224,140 @@ fn a_request_is_followed_through_a_gateway() {
     ];
     for (url, why) in why {
         explained(&place, url, 1, &["is not served", why]);
+    }
+}
+
+/// Beside [`ROUTES`]: a host that an Ingress and a Gateway have, a route with a condition, and listeners that are not served.
+const MORE: &str = "apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: both, namespace: default}
+spec:
+  ingressClassName: ours
+  rules:
+    - host: both.example
+      http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: both, namespace: default}
+spec:
+  parentRefs: [{name: edge}]
+  hostnames: [both.example]
+  rules: [{backendRefs: [{name: web, port: 80}]}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: cond, namespace: default}
+spec:
+  parentRefs: [{name: edge, sectionName: http}]
+  hostnames: [cond.example]
+  rules:
+    - matches: [{path: {value: /x}, headers: [{name: a, value: '1'}]}]
+      backendRefs: [{name: web, port: 80}]
+    - matches: [{path: {value: /y}}]
+      backendRefs: [{name: web, port: 80}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: locked, namespace: default}
+spec:
+  gatewayClassName: haptic
+  allowedListeners: {namespaces: {from: Same}}
+  listeners: [{name: https, port: 8443, protocol: HTTPS, tls: {certificateRefs: [{name: missing}]}}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: ListenerSet
+metadata: {name: set, namespace: default}
+spec:
+  parentRef: {name: locked}
+  listeners:
+    - {name: own, port: 8444, protocol: HTTPS, hostname: set.example, tls: {certificateRefs: [{name: cert, namespace: shop}]}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: locked, namespace: default}
+spec:
+  parentRefs: [{name: locked}]
+  hostnames: [both.example, locked.example]
+  rules: [{backendRefs: [{name: web, port: 80}]}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: in-set, namespace: default}
+spec:
+  parentRefs: [{kind: ListenerSet, name: set}]
+  hostnames: [set.example]
+  rules: [{matches: [{path: {value: /in}}], backendRefs: [{name: web, port: 80}]}]
+---
+";
+
+/// [`ROUTES`] and [`MORE`], and what is said of a request there.
+fn said_beside(url: &str) -> String {
+    let place = Place::new();
+    place.write("config.yaml", &CONFIG.replace("[base, ssl, ingress]", "[base, ssl, ingress, gateway]"));
+    place.write("objects/all.yaml", &format!("{ROUTES}{MORE}{OBJECTS}"));
+    let arguments = ["explain", url, "-f", "config.yaml", "--resources", "objects", "--state-dir", "state"];
+    place.haptic(&arguments).out
+}
+
+#[test]
+fn a_port_is_the_gateways_that_has_it_and_where_an_ingress_has_it_too_both_ways_are_told() {
+    let (ingress, gateway) =
+        ("goes to backend default_both_web_80", "goes to backend gateway:default_web_80_h1");
+    for (url, by_ingress, port_of_gateway) in [
+        ("http://both.example/", true, Some("port 80: port")),
+        ("http://both.example:80/", true, Some("port 80: port")),
+        ("http://both.example:8080/", false, Some("port 8080: port")),
+        ("http://both.example:20000/", false, Some("port 80: port 20000 of HAProxy")),
+        ("http://both.example:7080/", true, None),
+        ("http://both.example:9999/", true, None),
+    ] {
+        let said = said_beside(url);
+        assert_eq!(said.contains(ingress), by_ingress, "{url}: {said}");
+        assert_eq!(said.contains(gateway), port_of_gateway.is_some(), "{url}: {said}");
+        let step = port_of_gateway.map_or_else(String::new, |port| format!("Gateway default/edge, {port}"));
+        assert!(said.contains(&step), "{url}: {said}");
+    }
+}
+
+#[test]
+fn of_a_listener_that_is_not_served_and_of_a_route_that_is_at_another_port_that_is_told() {
+    let locked = "listener https of Gateway default/locked at port 8443 is not served: the certificate of Secret default/missing cannot be used";
+    for (url, told) in [
+        ("https://locked.example:8443/", locked),
+        ("https://both.example:8443/", locked),
+        (
+            "http://locked.example/",
+            "httproutes default/locked names the host, but is at no listener of port 80: those that it names have 8443",
+        ),
+        (
+            "http://cart.example:8080/web",
+            "httproutes default/cart names the host, but is at no listener of port 8080: those that it names have 80",
+        ),
+        (
+            "https://set.example:8444/other",
+            "listener own of ListenerSet default/set at port 8444 is not served: Secret shop/cert is in another namespace",
+        ),
+    ] {
+        let said = said_beside(url);
+        assert!(said.contains("is not served") && said.contains(told), "{url}: {said}");
+        assert!(!said.contains("goes to") && !said.contains("but not this path"), "{url}: {said}");
+    }
+}
+
+#[test]
+fn a_route_with_a_condition_is_a_way_of_its_own_and_no_other_path_is_lost_by_it() {
+    let said = said_beside("http://cond.example/y");
+    assert!(
+        said.contains("http://cond.example/y goes to backend gateway:default_web_80_h1, 1 server\n"),
+        "{said}"
+    );
+    let said = said_beside("http://cond.example/x");
+    for told in [
+        "http://cond.example/x is not served",
+        "http://cond.example/x with header a: 1 goes to backend gateway:default_web_80_h1",
+    ] {
+        assert!(said.contains(told), "{said}");
     }
 }
 
@@ -257,10 +394,19 @@ fn with(annotation: &str) -> Place {
 }
 
 #[test]
-fn what_lua_decides_is_not_guessed_and_only_for_hosts_that_ask_it() {
+fn what_lua_decides_by_more_than_a_url_is_not_guessed_and_only_for_hosts_that_ask_it() {
     let place = with("match-methods: POST");
-    let lost = ["cannot be followed beyond haproxy.cfg:", "which depends on what lua.haptic-route does"];
-    explained(&place, "http://shop.example/web", 1, &lost);
+    let ways = [
+        "http://shop.example/web is not served",
+        "http://shop.example/web with method POST goes to backend default_shop_web_80, 1 server",
+    ];
+    explained(&place, "http://shop.example/web", 1, &ways);
+    explained(
+        &with("match-methods: GET"),
+        "http://shop.example/web",
+        0,
+        &["goes to backend default_shop_web_80"],
+    );
     let canary = "canary-service: 'idle:80', haproxy-haptic.org/canary-weight: '5'";
     let told = [
         "goes to backend default_shop_web_80",

@@ -15,8 +15,8 @@ pub struct ArrivalPlace<'d> {
     pub arrival: Arrival,
 }
 
-/// The first frontend that takes such a request, sooner one that leads to backends. A Service or a node may lead another port
-/// here than the one that HAProxy listens at; `port` is HAProxy's, where that is known.
+/// The first frontend that takes such a request, sooner one that leads to backends. `port` is HAProxy's, where that is known. Where it is
+/// not, and HAProxy does not listen at the request's, a Service or a node may lead that one to another.
 pub fn place<'d>(
     document: &'d Document<'d>,
     request: &ExplainedRequest,
@@ -35,9 +35,12 @@ pub fn place<'d>(
             Some(at(section, &bind, by_port.or(only)))
         })
     };
-    let asked = port.or(request.port);
-    let by_port = || asked.and_then(|port| fitting(Some(port), false).or_else(|| fitting(Some(port), true)));
-    by_port().or_else(|| fitting(None, false)).or_else(|| fitting(None, true))
+    let by_port = |port: u16| fitting(Some(port), false).or_else(|| fitting(Some(port), true));
+    let by_any = || fitting(None, false).or_else(|| fitting(None, true));
+    match port {
+        Some(port) => by_port(port),
+        None => request.port.and_then(by_port).or_else(by_any),
+    }
 }
 
 /// The frontend that listens at a socket.
@@ -94,8 +97,10 @@ mod tests {
         assert_eq!(found("http://a/", Some(2003)), ("many".into(), at(2003, "many")));
         assert_eq!(found("http://a:2009/", None), ("many".into(), at(2009, "many")));
         assert_eq!(found("http://a:2010/", None).0, "web");
-        assert_eq!(found("https://a/", None), ("tls".into(), at(443, "")));
         let document = Document::parse(CFG);
+        let request = ExplainedRequest::parse("https://a/").unwrap();
+        assert!(place(&document, &request, Some(2003)).is_none(), "it speaks no TLS");
+        assert_eq!(found("https://a/", None), ("tls".into(), at(443, "")));
         let inner = behind_socket(&document, "unix@/run/inner").unwrap();
         assert_eq!((&*inner.frontend.name, inner.arrival.name.as_str()), ("inner", "i"));
         assert!(behind_socket(&document, "unix@/run/other").is_none());

@@ -56,6 +56,12 @@ pub struct Explanation {
     /// What is found at objects of its way, as far as it concerns the request.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub found: Vec<String>,
+    /// What more there must be to it, of what its URL does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub given: Option<String>,
+    /// Its other ways: by the address of a Gateway that has the port as well, or with more than its URL.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<Explanation>,
     /// Why it reaches no server, or why that is not known. Empty: it is served.
     pub why_not: Vec<String>,
     /// Whether it could not be followed to its end: then HAProxy may serve it, and `why_not` says where it is lost.
@@ -120,6 +126,11 @@ impl ExplainedRequest {
         }
         let path = if path.is_empty() { "/" } else { path };
         Ok(Self { tls, host: host.to_ascii_lowercase(), port, path: path.into() })
+    }
+
+    /// The port that is named, or that of the scheme.
+    pub(super) fn asked_port(&self) -> u16 {
+        self.port.unwrap_or(if self.tls { 443 } else { 80 })
     }
 }
 

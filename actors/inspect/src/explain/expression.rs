@@ -26,6 +26,15 @@ pub struct Arrival {
     pub name: String,
 }
 
+/// A route that takes a request if there is more to it than its URL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConditionalRoute {
+    /// By which a map has it.
+    pub key: String,
+    /// What more: `header a: 1`.
+    pub given: String,
+}
+
 /// A request on its way: what its variables hold, and which lines of maps it came by.
 pub struct Traveller<'a> {
     pub context: &'a Context<'a>,
@@ -36,6 +45,10 @@ pub struct Traveller<'a> {
     pub arrival: Arrival,
     pub variables: HashMap<String, Sample>,
     pub maps: Vec<ExplanationStep>,
+    /// The route, by its key, that has what it wants besides the URL.
+    pub assumed: Option<String>,
+    /// Those of lists that would have come first.
+    pub passed_by: Vec<ConditionalRoute>,
     /// Of maps that were asked, by their paths.
     texts: HashMap<String, Arc<str>>,
 }
@@ -48,8 +61,17 @@ impl<'a> Traveller<'a> {
         request: &'a ExplainedRequest,
         arrival: Arrival,
     ) -> Self {
-        let (variables, maps, texts) = (HashMap::new(), Vec::new(), HashMap::new());
-        Self { context, document, request, arrival, variables, maps, texts }
+        Self {
+            context,
+            document,
+            request,
+            arrival,
+            variables: HashMap::new(),
+            maps: Vec::new(),
+            assumed: None,
+            passed_by: Vec::new(),
+            texts: HashMap::new(),
+        }
     }
 
     /// The value of `expression`.

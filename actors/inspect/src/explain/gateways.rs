@@ -1,13 +1,13 @@
-//! The ports of HAProxy behind those of the Gateways that may take a request.
+//! What the Gateways that may take a request have at its port: ports of HAProxy, and listeners that are not served.
 
 use super::{
     absent::routes::of_host,
     explanation::{Context, ExplainedRequest, ExplanationStep},
+    listeners::{self, NamedListener},
 };
 use haptic_model::gateway::{GatewayVerdicts, NamespacedName};
 use haptic_routes::Routes;
-use serde_json::Value;
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// So many Gateways are looked at.
 const MOST: usize = 16;
@@ -18,6 +18,17 @@ pub struct PortOfGateway {
     port: u16,
     /// The port of HAProxy behind it.
     pub target: u16,
+}
+
+/// What there is at the port of a request.
+#[derive(Default)]
+pub struct GatewaysAtPort {
+    /// Where listeners that routes for its host name take it.
+    pub ports: Vec<PortOfGateway>,
+    /// Where these Gateways have the port for other routes.
+    pub others: Vec<PortOfGateway>,
+    /// Of listeners that such routes name and that are not served that they are not, and why.
+    pub refused: BTreeSet<String>,
 }
 
 impl PortOfGateway {
@@ -33,43 +44,44 @@ impl PortOfGateway {
     }
 }
 
-/// Those of the Gateways at which routes ask for the host of a request.
-pub fn ports(context: &Context<'_>, request: &ExplainedRequest) -> Vec<PortOfGateway> {
-    let routes = of_host(context, &request.host);
-    if routes.is_empty() {
-        return Vec::new();
+impl GatewaysAtPort {
+    /// Of the Gateways at which routes ask for the host of a request.
+    pub fn of(context: &Context<'_>, request: &ExplainedRequest) -> Self {
+        let routes = of_host(context, &request.host);
+        if routes.is_empty() {
+            return Self::default();
+        }
+        let mut resolved = Routes::default();
+        let _sets = resolved.beside(context.config, context.snapshots);
+        let (verdicts, asked) = (resolved.gateway_verdicts(), request.asked_port());
+        let mut named: BTreeSet<NamespacedName> = BTreeSet::new();
+        let (mut ports, mut refused) = (BTreeMap::new(), BTreeSet::new());
+        for route in &routes {
+            let listeners = listeners::named(context, &verdicts, route, &request.host);
+            named.extend(listeners.iter().map(|listener| listener.gateway.clone()));
+            for listener in listeners.into_iter().filter(|listener| listener.is_at(asked)) {
+                match listener.target {
+                    Some(target) => {
+                        let NamedListener { gateway, verdict, .. } = listener;
+                        let port = PortOfGateway { gateway, port: verdict.port, target };
+                        // Gateways that share a port of HAProxy are one way in.
+                        ports.entry(target).or_insert(port);
+                    }
+                    None => drop(refused.insert(listener.refusal())),
+                }
+            }
+        }
+        let others =
+            named.iter().take(MOST).flat_map(|gateway| ports_of(&verdicts, gateway, asked)).collect();
+        Self { ports: ports.into_values().take(MOST).collect(), others, refused }
     }
-    let mut resolved = Routes::default();
-    let _sets = resolved.beside(context.config, context.snapshots);
-    let verdicts = resolved.gateway_verdicts();
-    let named: BTreeSet<NamespacedName> = routes
-        .iter()
-        .filter_map(|route| verdicts.routes.get(route).map(|verdict| (route, verdict)))
-        .flat_map(|((_, route), verdict)| {
-            verdict.parents.iter().filter_map(|parent| gateway_of(context, &route.0, &parent.reference))
-        })
-        .collect();
-    let asked = request.port.unwrap_or(if request.tls { 443 } else { 80 });
-    named.into_iter().take(MOST).filter_map(|gateway| port_of(&verdicts, gateway, asked)).collect()
 }
 
-fn port_of(verdicts: &GatewayVerdicts, gateway: NamespacedName, asked: u16) -> Option<PortOfGateway> {
-    let port = verdicts.gateways.get(&gateway)?.ports.iter().find(|one| one.port == asked)?;
-    Some(PortOfGateway { gateway, port: port.port, target: port.target })
-}
-
-/// The Gateway that a route's parent is, or that it belongs to.
-fn gateway_of(context: &Context<'_>, namespace: &Arc<str>, parent: &Value) -> Option<NamespacedName> {
-    let text = |value: &Value, field: &str| value.get(field).and_then(Value::as_str).map(Arc::<str>::from);
-    let named = |value: &Value, namespace: &Arc<str>| {
-        Some((text(value, "namespace").unwrap_or_else(|| namespace.clone()), text(value, "name")?))
-    };
-    let (namespace, name) = named(parent, namespace)?;
-    if text(parent, "kind").as_deref() != Some("ListenerSet") {
-        return Some((namespace, name));
-    }
-    let watched = context.config.spec.watched_resources.iter();
-    let mut sets = watched.filter(|(_, one)| one.resources == "listenersets");
-    let set = context.snapshots.get(sets.next()?.0)?.get(&namespace, &name)?.value().ok()?;
-    named(set.pointer("/spec/parentRef")?, &namespace)
+/// The ports of a Gateway at which requests for a port come in: it is the Gateway's, or HAProxy's behind that.
+fn ports_of(verdicts: &GatewayVerdicts, gateway: &NamespacedName, asked: u16) -> Vec<PortOfGateway> {
+    let all = verdicts.gateways.get(gateway).into_iter().flat_map(|verdict| &verdict.ports);
+    let asked_for = all.filter(|one| one.port == asked || one.target == asked);
+    asked_for
+        .map(|one| PortOfGateway { gateway: gateway.clone(), port: one.port, target: one.target })
+        .collect()
 }

@@ -5,6 +5,7 @@ use super::{
     condition::applies,
     explanation::{Explanation, ExplanationStep},
     expression::{Sample, Traveller},
+    lists,
 };
 use haptic_haproxy::{Document, Line, Section, SectionKind};
 
@@ -140,6 +141,7 @@ pub fn pass(
             }
         }
         (Action::Use(_), Err(why)) => return Some(lost(line, &why)),
+        (Action::Code(_), Ok(true)) if asks_a_list(line, traveller) => {}
         (Action::Code(variables), Ok(true) | Err(_)) => {
             let why = format!("what {} does", line.value(1));
             if variables.is_empty() {
@@ -157,6 +159,11 @@ pub fn pass(
         (_, Ok(false)) => {}
     }
     None
+}
+
+/// Whether Lua asks a list there that can be read: then it is asked.
+fn asks_a_list(line: &Line<'_>, traveller: &mut Traveller<'_>) -> bool {
+    line.value(1) == lists::ACTION && lists::ask(traveller, line.value(2), line.value(3)).is_some()
 }
 
 fn answered(line: &Line<'_>, traveller: &mut Traveller<'_>) -> RouteFinding {

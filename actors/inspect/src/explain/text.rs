@@ -18,7 +18,8 @@ fn write_explanation(explanation: &Explanation, text: &mut String) -> std::fmt::
     let request = &explanation.request;
     let scheme = if request.tls { "https" } else { "http" };
     let port = request.port.map(|port| format!(":{port}")).unwrap_or_default();
-    let url = format!("{scheme}://{}{port}{}", request.host, request.path);
+    let given = explanation.given.as_ref().map(|given| format!(" with {given}")).unwrap_or_default();
+    let url = format!("{scheme}://{}{port}{}{given}", request.host, request.path);
     let by_itself = explanation.redirected.as_ref().map(|to| format!("is redirected: {to}"));
     let by_itself = by_itself.or_else(|| {
         explanation.fulfilled.as_ref().map(|how| format!("is answered by HAProxy itself: {how}"))
@@ -61,6 +62,10 @@ fn write_explanation(explanation: &Explanation, text: &mut String) -> std::fmt::
     }
     for step in explanation.steps.iter().chain(&explanation.servers) {
         write_step(step, text)?;
+    }
+    for other in &explanation.also {
+        writeln!(text)?;
+        write_explanation(other, text)?;
     }
     Ok(())
 }

@@ -15,7 +15,7 @@ pub fn reasons(context: &Context<'_>, explanation: &mut Explanation) {
     let mut resolved = Routes::default();
     let sets = resolved.beside(context.config, context.snapshots);
     let of_ingresses = ingresses::reasons(context, &sets, &host, &path);
-    let of_routes = routes::reasons(context, &resolved, &host, &path);
+    let of_routes = routes::reasons(context, &resolved, &explanation.request);
     let found = match (of_ingresses, of_routes) {
         (None, None) => {
             let objects = if routes::are_watched(context) { "Ingress and no route" } else { "Ingress" };

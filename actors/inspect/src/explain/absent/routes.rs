@@ -1,17 +1,22 @@
 //! Why no route of the Gateway API takes a request.
 
-use super::{super::explanation::Context, ingresses, list, services::ServiceRef, text};
+use super::{
+    super::{
+        explanation::{Context, ExplainedRequest},
+        listeners::{self, NamedListener, store, takes},
+    },
+    ingresses, list,
+    services::ServiceRef,
+    text,
+};
 use haptic_model::{
-    Object, Snapshot,
+    Object,
     gateway::{NamespacedName, RouteKind},
-    host_name::suffix,
 };
 use haptic_routes::Routes;
 use regex::Regex;
 use serde_json::Value;
-use std::sync::Arc;
-
-const GROUP: &str = "gateway.networking.k8s.io";
+use std::collections::BTreeSet;
 
 /// The kinds that name hosts.
 const KINDS: [(RouteKind, &str); 3] =
@@ -23,18 +28,18 @@ pub fn are_watched(context: &Context<'_>) -> bool {
 }
 
 /// Every reason that is found; `None` where no route names the host.
-pub fn reasons(context: &Context<'_>, resolved: &Routes, host: &str, path: &str) -> Option<Vec<String>> {
+pub fn reasons(context: &Context<'_>, resolved: &Routes, request: &ExplainedRequest) -> Option<Vec<String>> {
     let (mut found, mut is_known) = (Vec::new(), false);
     for (kind, resources) in KINDS {
         let Some(routes) = store(context, resources) else { continue };
         for object in routes.iter() {
             let Ok(route) = object.value() else { continue };
             let hostnames = list(&route, "/spec/hostnames");
-            let look = RouteLook { context, resolved, kind, object, route: &route, path };
+            let look = RouteLook { context, resolved, kind, object, route: &route, request };
             // Those for all hosts of other controllers' Gateways have no part in it.
             let is_of_host = match hostnames {
                 [] => look.is_ours(),
-                names => names.iter().filter_map(Value::as_str).any(|name| takes(name, host)),
+                names => names.iter().filter_map(Value::as_str).any(|name| takes(name, &request.host)),
             };
             if is_of_host {
                 is_known = true;
@@ -70,14 +75,17 @@ struct RouteLook<'a> {
     kind: RouteKind,
     object: &'a Object,
     route: &'a Value,
-    path: &'a str,
+    request: &'a ExplainedRequest,
 }
 
 impl RouteLook<'_> {
-    fn is_ours(&self) -> bool {
+    fn id(&self) -> (RouteKind, NamespacedName) {
         let object = &self.object.reference;
-        let name = (object.namespace.clone(), object.name.clone());
-        self.resolved.gateway_verdicts().routes.contains_key(&(self.kind, name))
+        (self.kind, (object.namespace.clone(), object.name.clone()))
+    }
+
+    fn is_ours(&self) -> bool {
+        self.resolved.gateway_verdicts().routes.contains_key(&self.id())
     }
 
     fn reasons(&self) -> Vec<String> {
@@ -89,6 +97,10 @@ impl RouteLook<'_> {
             return vec![format!(
                 "{object}: none of its parentRefs is a Gateway of this controller: is it there, and its GatewayClass accepted?"
             )];
+        }
+        let why = self.why_not_at_port();
+        if !why.is_empty() {
+            return why;
         }
         let findings = self.resolved.findings();
         let found = findings.of(object);
@@ -105,6 +117,26 @@ impl RouteLook<'_> {
         backends.filter_map(|backend| self.why_without_servers(backend)).collect()
     }
 
+    /// Why no listener at the port of the request has the route, where that is so: its other listeners are for other requests.
+    fn why_not_at_port(&self) -> Vec<String> {
+        let (port, verdicts) = (self.request.asked_port(), self.resolved.gateway_verdicts());
+        let all = listeners::named(self.context, &verdicts, &self.id(), &self.request.host);
+        let (there, elsewhere): (Vec<_>, Vec<_>) = all.iter().partition(|listener| listener.is_at(port));
+        if there.iter().any(|listener| listener.verdict.is_served) {
+            return Vec::new();
+        }
+        let refused: BTreeSet<String> = there.into_iter().map(NamedListener::refusal).collect();
+        if !refused.is_empty() || elsewhere.is_empty() {
+            return refused.into_iter().collect();
+        }
+        let ports: BTreeSet<u16> = elsewhere.iter().map(|listener| listener.verdict.port).collect();
+        let ports = ports.iter().map(u16::to_string).collect::<Vec<_>>().join(", ");
+        let object = &self.object.reference;
+        vec![format!(
+            "{object} names the host, but is at no listener of port {port}: those that it names have {ports}"
+        )]
+    }
+
     fn rules(&self) -> &[Value] {
         list(self.route, "/spec/rules")
     }
@@ -112,7 +144,7 @@ impl RouteLook<'_> {
     /// Whether a rule takes the path, whatever else it asks for.
     fn takes_path(&self, rule: &Value) -> bool {
         let matches = matches_of(rule);
-        matches.is_empty() || matches.iter().any(|one| path_fits(one, self.path))
+        matches.is_empty() || matches.iter().any(|one| path_fits(one, &self.request.path))
     }
 
     fn why_without_servers(&self, backend: &Value) -> Option<String> {
@@ -144,19 +176,4 @@ fn path_fits(one: &Value, path: &str) -> bool {
         "RegularExpression" => Regex::new(&format!("^(?:{value})$")).is_ok_and(|regex| regex.is_match(path)),
         _ => ingresses::fits("*", path, value),
     }
-}
-
-/// Whether a hostname, or a wildcard over any number of labels, is for a host.
-fn takes(hostname: &str, host: &str) -> bool {
-    let hostname = hostname.to_ascii_lowercase();
-    let below = |end: &str| host.len() > end.len() && host.ends_with(end);
-    hostname == host || suffix(&hostname).is_some_and(below)
-}
-
-fn store<'c>(context: &Context<'c>, resources: &str) -> Option<&'c Arc<Snapshot>> {
-    let watched = context.config.spec.watched_resources.iter();
-    let mut of = watched
-        .filter(|(_, one)| one.resources == resources && one.api_version.starts_with(&format!("{GROUP}/")));
-    let store = context.snapshots.get(of.next()?.0)?;
-    (!store.is_on_demand()).then_some(store)
 }
