@@ -440,6 +440,27 @@ fn of_two_cas_on_a_host_the_older_one_counts_and_the_other_ingress_is_told() {
 }
 
 #[test]
+fn beside_the_default_certificate_clients_are_verified_for_the_hosts_of_a_namespace_alone() {
+    let mut world = World::new();
+    world.put(VICTIM, "own", &Ask::route(1, "*.shop.example", "/").verified());
+    world.put(ATTACKER, "own", &Ask::route(2, HOST, "/").verified());
+    world.put(ATTACKER, "two", &Ask::route(3, "b.shop.example", "/"));
+    world.put(VICTIM, "two", &Ask::route(4, "c.shop.example", "/"));
+    world.put("third", "own", &Ask::route(5, "", "/").verified());
+    let authority = |host: &str| world.handshake(host).1;
+    assert_eq!(authority("x.shop.example").as_deref(), Some("victim/own-ca"));
+    assert_eq!(authority(HOST).as_deref(), Some("attacker/own-ca"));
+    for host in ["b.shop.example", "c.shop.example", "any.example"] {
+        assert_eq!(authority(host), None, "{host}");
+    }
+    let told = world.told("third", "own");
+    assert!(told.contains("clients of hosts that no rule names are asked for no certificate"), "{told}");
+    world.delete(VICTIM, "own");
+    world.wait(HOLD);
+    assert_eq!(authority("x.shop.example"), None);
+}
+
+#[test]
 fn a_default_backend_steps_back_for_its_own_namespace_only() {
     let mut world = World::new();
     world.put(VICTIM, "own", &Ask { created: 1, default: true, ..Ask::default() });

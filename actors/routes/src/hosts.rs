@@ -61,9 +61,20 @@ pub(super) struct Certificates {
     pub age: Age,
     /// That of the Secrets.
     pub namespace: Arc<str>,
+    /// Without a name it is the default one.
     pub secrets: Arc<[Arc<str>]>,
-    /// Whether it is that of the object's class, for want of another one.
-    pub is_default: bool,
+    pub source: CertificateSource,
+}
+
+/// Why these certificates are a host's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CertificateSource {
+    /// The object brings them.
+    Object,
+    /// The object's class has one for want of another.
+    Class,
+    /// There is none, and clients are verified: the default one is shown, with a line for the host.
+    Default,
 }
 
 /// A Secret with a CA that clients' certificates are verified with.
@@ -150,7 +161,7 @@ impl Hosts {
             let secrets = claims.get(&claimant.object)?.certificates.get(name)?.clone();
             let (object, age) = (claimant.object.clone(), claimant.age.clone());
             let namespace = object.namespace.clone();
-            Some(Certificates { object, age, namespace, secrets, is_default: false })
+            Some(Certificates { object, age, namespace, secrets, source: CertificateSource::Object })
         };
         let tls = Tls { holder: holder.cloned(), client_ca, ..Tls::default() };
         let over = wildcard_over(host).and_then(|wildcard| self.all.get_key_value(&*wildcard));
@@ -171,7 +182,8 @@ impl Hosts {
             Some(above) if !is_foreign => other_ca.then(|| above.clone()),
             _ => over
                 .and_then(|(wildcard, over)| brought(wildcard, &over.certificates))
-                .or_else(|| default_of_class(host, own, &entitled, claims)),
+                .or_else(|| default_of_class(host, own, &entitled, claims))
+                .or_else(|| tls.client_ca.as_ref().and_then(|_| default_of_all(host, own))),
         };
         let Some((first, certificates)) = first.zip(certificates) else {
             return Tls { is_apart: is_foreign, ..tls };
@@ -288,7 +300,20 @@ fn default_of_class(
             age: claimant.age.clone(),
             namespace,
             secrets: [secret].into(),
-            is_default: true,
+            source: CertificateSource::Class,
         })
+    })
+}
+
+/// The certificate that hosts without one are shown, for a host whose clients are verified. Beside the names that nobody has it would ask
+/// the clients of all others.
+fn default_of_all(host: &str, known: &Host) -> Option<Certificates> {
+    let first = known.routes.holder.as_ref()?.object.as_ref().filter(|_| host != ANY_HOST)?;
+    Some(Certificates {
+        object: first.object.clone(),
+        age: first.age.clone(),
+        namespace: "".into(),
+        secrets: ["".into()].into(),
+        source: CertificateSource::Default,
     })
 }

@@ -153,14 +153,10 @@ pub fn claims(json: &[u8], classes: &Classes, ground: &IngressGround<'_>) -> Res
     claims.left_to = classes.left_to(settings);
     let is_passed = claims.passed.as_ref().is_some_and(|passed| !passed.is_empty());
     if !is_passed && claims.routes.iter().all(|route| !route.tls) {
-        for (option, is_in_vain) in [("ssl-redirect", "true"), ("client-ca-secret", "")] {
-            let given =
-                grouping.own().text(option).filter(|text| is_in_vain.is_empty() || *text == is_in_vain);
-            let given = given.filter(|_| grouping.annotations().says(option));
-            claims.findings.extend(given.map(|_| options::without_tls(option)));
-        }
+        let is_redirected = grouping.own().text("ssl-redirect") == Some("true");
         let of_tls = ["tls-alpn", "tls-ciphers", "tls-min-version"].into_iter();
         let given = of_tls.filter(|option| grouping.own().values.contains_key(option));
+        let given = given.chain(is_redirected.then_some("ssl-redirect"));
         let given = given.filter(|option| grouping.annotations().says(option));
         claims.findings.extend(given.map(options::without_tls));
     }

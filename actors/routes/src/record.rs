@@ -5,7 +5,7 @@ use super::{
     claims::{Backend, ClaimPriority, Claims, RouteClaim, RouteGroup, ToHttps},
     contest::Age,
     findings::named_objects::NamedKind,
-    hosts::{ClientCa, Tls},
+    hosts::{CertificateSource, ClientCa, Tls},
     index::{RouteIndex, hosts_of},
     ingress::at,
     lists::MOST,
@@ -44,7 +44,7 @@ pub const OPTIONS_OF_GROUPS: &str = "optionsOfGroups";
 /// What the hosts of one entry of `tls` have in common.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
-    /// Namespace and name of the Secret.
+    /// Namespace and name of the Secret, both empty of the default certificate.
     certificate: (Arc<str>, Arc<str>),
     client_ca: Option<ClientCa>,
     /// Whether it is the first certificate of the hosts.
@@ -216,7 +216,10 @@ impl Got<'_> {
         let own = self.claims.client_ca.as_ref();
         let own =
             own.map(|secret| ClientCa { namespace: self.object.namespace.clone(), secret: secret.clone() });
-        if own.is_some() && own == tls.client_ca && !self.index.hosts().is_alone(host) {
+        if own.is_some() && host == ANY_HOST {
+            let sentence = "clients of hosts that no rule names are asked for no certificate: all requests there that need client-ca-secret are refused";
+            push(FindingKind::OptionWithoutEffect, sentence.to_owned());
+        } else if own.is_some() && own == tls.client_ca && !self.index.hosts().is_alone(host) {
             let sentence = format!(
                 "too many hosts are apart from the wildcard over {host}, whose certificates are another namespace's: requests there that need client-ca-secret are refused; list the host in spec.hosts, and the wildcard"
             );
@@ -276,11 +279,11 @@ impl Got<'_> {
             .collect();
         let has = |host: &str| self.index.tls(host)?.certificates.as_ref();
         let found = |host: &str| match has(host).or_else(|| has(&wildcard_over(host)?)) {
-            Some(by) if by.is_default => {
+            Some(by) if by.source == CertificateSource::Class => {
                 self.index.certificates().found(&by.namespace, by.secrets.first()?, host)
             }
-            Some(_) => None,
-            None => self.index.certificates().found_at_default(host),
+            Some(by) if by.source == CertificateSource::Object => None,
+            Some(_) | None => self.index.certificates().found_at_default(host),
         };
         hosts.into_iter().filter(|host| self.passes(host).is_none()).filter_map(|host| found(host)).collect()
     }
@@ -470,6 +473,7 @@ impl Got<'_> {
         let mut value = json!({
             "hosts": hosts, "except": except.cloned().unwrap_or_default(),
             "namespace": namespace, "secret": secret, "first": entry.first, "trusted": entry.trusted,
+            "default": secret.is_empty(),
         });
         if let (Some(ca), Some(fields)) = (&entry.client_ca, value.as_object_mut()) {
             fields.insert("ca".to_owned(), json!({"namespace": ca.namespace, "secret": ca.secret}));

@@ -277,7 +277,6 @@ fn options_that_do_nothing_are_found_at_their_annotation() {
         ("redirect-code", "301", OptionWithoutEffect),
         ("hsts-subdomains", "true", OptionWithoutEffect),
         ("auth-realm", "Shop", OptionWithoutEffect),
-        ("client-ca-secret", "nosuch", OptionWithoutEffect),
         ("paths", "/nowhere: {retries: 1}", OptionWithoutEffect),
         ("timeout-servr", "1s", OptionUnknown),
     ] {
@@ -285,6 +284,11 @@ fn options_that_do_nothing_are_found_at_their_annotation() {
         let place = found.place.annotation.as_deref();
         assert_eq!((found.kind, place), (kind, Some(&*format!("haproxy-haptic.org/{option}"))), "{found:?}");
     }
+    // Beside the default certificate clients show theirs where a rule names the host.
+    let mut verified = annotated(&[("client-ca-secret", "clients")]);
+    assert_eq!(cluster.found(verified.clone()), []);
+    verified["spec"]["rules"][0].as_object_mut().unwrap().remove("host");
+    assert_eq!(cluster.one(verified).kind, OptionWithoutEffect);
     let ports = json!([{"port": 80}]);
     let annotations = json!({"haproxy-haptic.org/retries": "many", "haproxy-haptic.org/redirect-to": "/x"});
     let service = json!({"metadata": {"annotations": annotations}, "spec": {"ports": ports}});

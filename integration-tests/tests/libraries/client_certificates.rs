@@ -92,6 +92,37 @@ fn who_has_no_certificate_comes_in_where_it_is_optional() {
 }
 
 #[test]
+fn clients_are_verified_beside_the_default_certificate_and_those_of_other_hosts_are_not() {
+    let (authority, stranger) = (Authority::new("clients").unwrap(), Authority::new("stranger").unwrap());
+    let known = Client::with(&authority.sign_client("anna", &[]).unwrap());
+    let unknown = Client::with(&stranger.sign_client("anna", &[]).unwrap());
+    for (host, tls) in [(HOST, json!([{"hosts": [HOST]}])), (HOST, json!([])), ("*.example", json!([]))] {
+        let mut manifests = both(&[("client-ca-secret", "clients")]);
+        for (ingress, tls, host) in [(0, tls, host), (1, json!([]), "b.example")] {
+            manifests[ingress]["spec"]["tls"] = tls;
+            manifests[ingress]["spec"]["rules"][0]["host"] = json!(host);
+        }
+        // Its own names say nothing: hosts have lines.
+        let default = certificate::for_host(host).unwrap();
+        manifests.extend([ca("clients", &authority), json!({"kind": "Secret",
+            "metadata": {"namespace": "edge", "name": "default-tls"},
+            "data": {"tls.crt": BASE64.encode(default.pem), "tls.key": BASE64.encode(default.key)}})]);
+        on_each_haproxy(&manifests, |site| {
+            let statuses = [known.status(site, "/on"), Client::without().status(site, "/on")];
+            assert_eq!(statuses, [200, 403], "{host}");
+            assert!(unknown.try_ask(site, HOST, "/on", "").is_err(), "{host}");
+            assert_eq!(site.get(Scheme::Http, HOST, "/on").status, 403);
+            let way = Way {
+                tls: Some(("b.example", unknown.0.clone())),
+                ..Way::to(site.address(Scheme::Https), Some("b.example"))
+            };
+            let other = ask(&way, "GET /off HTTP/1.1\r\nHost: b.example\r\n", "").unwrap();
+            assert_eq!(other.service(), Some(2), "{host}: {other:?}");
+        });
+    }
+}
+
+#[test]
 fn one_path_needs_a_certificate_and_another_does_not() {
     let authority = Authority::new("clients").unwrap();
     let mut manifests = manifests(&authority, &[("paths", "/on/open: {client-certificate: optional}")]);

@@ -283,7 +283,7 @@ pub const TABLE: &[Row] = &[
         example: "clients-ca",
         reload: Reload::FirstUse,
         guards: true,
-        about: "Labelled Secret with `ca.crt`, up to 250 certificates that clients' must be signed by; others on the host need none. Where any Ingress has it no TLS session is resumed. A host has one CA, that of its oldest Ingress which names one; where another is asked for, requests get 403.",
+        about: "Labelled Secret with `ca.crt`, up to 250 certificates that clients' must be signed by; others on the host need none. Where any Ingress has it no TLS session is resumed. A host has one CA, that of its oldest Ingress which names one; where another is asked for, requests get 403. A host without a certificate of its own has the default one; clients of hosts that no rule names are asked for none, and get 403.",
         levels: &[Ingress],
         ..ROW
     },

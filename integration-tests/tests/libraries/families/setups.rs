@@ -188,9 +188,11 @@ fn clients_with_a_good_certificate_come_in() {
     let known = Arc::new(client_config_of(&authority.sign_client("anna", &[]).unwrap()).unwrap());
     let secret = json!({"kind": "Secret", "metadata": {"namespace": "shop", "name": "clients"},
         "data": {"ca.crt": BASE64.encode(&authority.pem)}});
-    for family in [Family::IngressNginx, Family::HaproxyIngress] {
+    let tls = [json!([{"hosts": [HOST], "secretName": "a-tls"}]), json!([{"hosts": [HOST]}]), json!([])];
+    let families = [Family::IngressNginx, Family::HaproxyIngress];
+    for (family, tls) in families.into_iter().flat_map(|family| tls.iter().map(move |tls| (family, tls))) {
         let mut guarded = ingress(family, "/", "s1", &[("auth-tls-secret", "shop/clients")]);
-        guarded["spec"]["tls"] = json!([{"hosts": [HOST], "secretName": "a-tls"}]);
+        guarded["spec"]["tls"] = tls.clone();
         let manifests = [guarded, secret.clone(), certificate()];
         for series in SERIES {
             let site = site(series, family, &manifests);

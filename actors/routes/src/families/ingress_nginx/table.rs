@@ -107,7 +107,7 @@ pub const TABLE: &[FamilyKey] = &[
     key("auth-tls-match-cn").reads(COMMON_NAME).may_set(&["client-certificate-names", "client-certificate-names-in"]).wrong(Drop).differs("whole common names, and `.*` before a domain; other expressions: all requests get 503"),
     key("auth-tls-pass-certificate-to-upstream").reads(GO_SWITCH).may_set(&["client-certificate-headers"]).wrong(Drop),
     key("auth-tls-secret").reads(FULL_NAME).may_set(&["client-ca-secret", "client-certificate-headers"]).wrong(Drop)
-        .differs("it counts for Ingresses of its namespace on the same hosts"),
+        .differs("it counts for Ingresses of its namespace on the same hosts; of rules without a host all requests get 400"),
     key("auth-tls-verify-client").reads(VERIFY_CLIENT).may_set(&["client-certificate"]).differs("optional_no_ca is optional: a bad certificate is refused"),
     key("auth-tls-verify-depth").reads(INTEGER).differs("chains may have any length"),
     key("auth-type").may_set(&["auth-secret"]).wrong(Drop).differs("digest: all requests get 503"),
