@@ -303,7 +303,11 @@ impl Conversion<'_> {
             written.of(Some(path), service.as_deref().map(|service| (service, None)), self.settings)
         });
         // What is found does not change what is served.
-        let served = |options: RouteOptions| RouteOptions { ineffective: Vec::new(), ..options };
+        let served = |options: RouteOptions| RouteOptions {
+            ineffective: Vec::new(),
+            written: BTreeSet::new(),
+            ..options
+        };
         let options = std::iter::once(own).chain(of_paths).map(served).collect();
         ServedAnnotations {
             options,
