@@ -447,17 +447,17 @@ fn beside_the_default_certificate_clients_are_verified_for_the_hosts_of_a_namesp
     world.put(ATTACKER, "two", &Ask::route(3, "b.shop.example", "/"));
     world.put(VICTIM, "two", &Ask::route(4, "c.shop.example", "/"));
     world.put("third", "own", &Ask::route(5, "", "/").verified());
-    let authority = |host: &str| world.handshake(host).1;
-    assert_eq!(authority("x.shop.example").as_deref(), Some("victim/own-ca"));
-    assert_eq!(authority(HOST).as_deref(), Some("attacker/own-ca"));
+    let authority = |world: &World, host: &str| world.handshake(host).1;
+    assert_eq!(authority(&world, "x.shop.example").as_deref(), Some("victim/own-ca"));
+    assert_eq!(authority(&world, HOST).as_deref(), Some("attacker/own-ca"));
     for host in ["b.shop.example", "c.shop.example", "any.example"] {
-        assert_eq!(authority(host), None, "{host}");
+        assert_eq!(authority(&world, host), None, "{host}");
     }
     let told = world.told("third", "own");
     assert!(told.contains("clients of hosts that no rule names are asked for no certificate"), "{told}");
     world.delete(VICTIM, "own");
     world.wait(HOLD);
-    assert_eq!(authority("x.shop.example"), None);
+    assert_eq!(authority(&world, "x.shop.example"), None);
 }
 
 #[test]

@@ -104,9 +104,12 @@ fn clients_are_verified_beside_the_default_certificate_and_those_of_other_hosts_
         }
         // Its own names say nothing: hosts have lines.
         let default = certificate::for_host(host).unwrap();
-        manifests.extend([ca("clients", &authority), json!({"kind": "Secret",
+        manifests.extend([
+            ca("clients", &authority),
+            json!({"kind": "Secret",
             "metadata": {"namespace": "edge", "name": "default-tls"},
-            "data": {"tls.crt": BASE64.encode(default.pem), "tls.key": BASE64.encode(default.key)}})]);
+            "data": {"tls.crt": BASE64.encode(default.pem), "tls.key": BASE64.encode(default.key)}}),
+        ]);
         on_each_haproxy(&manifests, |site| {
             let statuses = [known.status(site, "/on"), Client::without().status(site, "/on")];
             assert_eq!(statuses, [200, 403], "{host}");
