@@ -10,8 +10,8 @@ use haptic_model::{Bundle, BundleFile, Diagnostic, crd::Allowance};
 /// The Lua file of the built-in libraries, by the digest of its text: with the library ingress, and with the library gateway without it. It
 /// holds no value of an object.
 const OF_LIBRARIES: [&str; 2] = [
-    "4f586f939e9a59bf506f7b48880db13d42ffde06a96c012d88edc0e51bb346f9",
-    "2da0e06161ebb6bcb1d799ca994b6af9771a8f69316c3d3e6302cd1a3857f650",
+    "510555b0bc2208108984e11bc37e5840a988289d30c6b92e3c346c9646bbd7ad",
+    "7540db382237dd2635c0b2a732fea341c09e0b7413762350a29c420351ce318d",
 ];
 
 /// Whether all that is needed is allowed. The path is that of a file, which may be the bundle's own: any of them, but of
