@@ -375,7 +375,7 @@ fn cookies_and_named_headers_of_the_answer_reach_the_client() {
         assert!(few.contains("x-a: 1") && !few.contains("x-b"), "{few}");
         let server = get(site, "/less", "X-A: 1\r\nX-B: 2\r\nX_C-D: 3\r\n");
         let less = questions.with("?less").pop().unwrap();
-        assert!(less.contains("x-b: 2") && !less.contains("x-a") && !less.contains("c-d"), "{less}");
+        assert!(less.contains("x-b: 2") && !less.contains("x-a:") && !less.contains("c-d"), "{less}");
         assert_eq!(server.sent("x-a"), Some("1"));
     });
 }
