@@ -209,8 +209,11 @@ impl QuarantineState {
                 good.is_some_and(|good| entry::is_same_in(object, &good.snapshots, job.snapshots));
             if is_as_before && !settings.is_empty() {
                 for one in &settings {
-                    let found = FoundBy::ByChecks { relapses: 1, seen: Vec::new() };
-                    self.hold(one, why.clone(), found, job, &RenderTiming { good, ..*moment });
+                    // Each that reads them is accused.
+                    if !self.entries.contains_key(one) {
+                        let found = FoundBy::ByChecks { relapses: 1, seen: Vec::new() };
+                        self.hold(one, why.clone(), found, job, &RenderTiming { good, ..*moment });
+                    }
                 }
                 continue;
             }
