@@ -26,6 +26,7 @@ mod jinja;
 mod keypath;
 pub mod language;
 mod output;
+mod position;
 mod program;
 pub mod quarantine;
 mod read_json;

@@ -5,6 +5,7 @@ use crate::{
     engine::RenderLimits,
     faults::Fault,
     framing::{self, FramedFragment, FramedText},
+    position::{Segment, TemplateLine},
     session::BufferedBytes,
     shares,
 };
@@ -15,21 +16,6 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
-
-/// One line, or part of one, of a template's text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Segment {
-    /// The characters, at most one newline, at the end.
-    pub text: Box<str>,
-    pub place: TemplateLine,
-}
-
-/// A template, by number, and a line of it, from 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TemplateLine {
-    pub template: u16,
-    pub line: u32,
-}
 
 /// What one object's block printed.
 #[derive(Clone, Copy, Debug, Default)]

@@ -6,12 +6,13 @@
 use crate::{
     block_cache::BlockCache,
     engine::{Compiled, ImpureBlock, RenderInput, RenderLimits, RenderedFile, Role, Templates},
-    evaluation::{At, EvaluationFailure, Machine, cacheability::impure_blocks},
+    evaluation::{EvaluationFailure, Machine, cacheability::impure_blocks},
     faults::Fault,
     functions::glob_matches,
     handlebars::{self, Block},
     jinja::{self, Tree},
     language::Language,
+    position::At,
     session::Session,
     value::Value,
 };

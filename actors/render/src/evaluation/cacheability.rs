@@ -5,11 +5,11 @@
 //! much: what is not reported here is not found at render time, except for resources on demand and for lists of many items
 //! that a template makes itself.
 
-use super::At;
 use crate::{
     engine::{ImpureBlock, Uncacheable},
     functions::{Function, Group},
     handlebars, jinja,
+    position::At,
     program::{CompiledTemplate, Program},
 };
 use haptic_model::FileKind;

@@ -6,11 +6,9 @@ use super::{
 };
 use crate::{
     engine::Uncacheable,
-    evaluation::{
-        At,
-        cacheability::{CacheabilityWalk, DEEPEST, Holds, LinePosition, PartPlace, join},
-    },
+    evaluation::cacheability::{CacheabilityWalk, DEEPEST, Holds, LinePosition, PartPlace, join},
     jinja,
+    position::At,
     program::{CompiledTemplate, Snippet},
     value::Value,
 };

@@ -8,11 +8,10 @@ use super::{
 };
 use crate::{
     engine::Template,
-    evaluation::At,
     framing,
     functions::{self, Count, Function, Role},
     keypath,
-    output::{Segment, TemplateLine},
+    position::{At, Segment, TemplateLine},
     program::{CompiledTemplate, SnippetNeed, SnippetUse, TemplateNotes},
     value::Value,
 };

@@ -7,10 +7,9 @@ use super::{
 };
 use crate::{
     captured::Boundary,
-    evaluation::{
-        At, BlockId, EvaluationFailure, EvaluationResult, LanguageEvaluator, Machine, object_block,
-    },
+    evaluation::{BlockId, EvaluationFailure, EvaluationResult, LanguageEvaluator, Machine, object_block},
     jinja,
+    position::At,
     program::{CompiledTemplate, PartInputs, Program, Snippet, SnippetUse},
     value::Value,
     watched::Watched,

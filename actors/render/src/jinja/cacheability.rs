@@ -9,11 +9,9 @@ use super::{
 };
 use crate::{
     engine::Uncacheable,
-    evaluation::{
-        At,
-        cacheability::{CacheabilityWalk, DEEPEST, Holds, LinePosition, PartPlace, join},
-    },
+    evaluation::cacheability::{CacheabilityWalk, DEEPEST, Holds, LinePosition, PartPlace, join},
     handlebars,
+    position::At,
     program::{CompiledTemplate, Snippet},
 };
 use std::{rc::Rc, sync::Arc};

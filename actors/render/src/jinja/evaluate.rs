@@ -10,10 +10,10 @@ use super::{
 };
 use crate::{
     captured::{Boundary, Uncacheable},
-    evaluation::{self, At, EvaluationFailure, EvaluationResult, LanguageEvaluator, Machine, object_block},
+    evaluation::{self, EvaluationFailure, EvaluationResult, LanguageEvaluator, Machine, object_block},
     framing,
     handlebars::{self, Block},
-    output::Segment,
+    position::{At, Segment},
     program::{CompiledTemplate, Program, Snippet, SnippetUse},
     value::Value,
     watched::Watched,

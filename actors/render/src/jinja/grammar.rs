@@ -8,9 +8,8 @@ use super::{
     },
 };
 use crate::{
-    evaluation::At,
     functions,
-    output::{Segment, TemplateLine},
+    position::{At, Segment, TemplateLine},
     program::{SnippetNeed, SnippetUse, TemplateNotes},
     value::Value,
 };

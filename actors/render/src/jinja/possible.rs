@@ -3,7 +3,8 @@
 use super::node::{For, Macro};
 use crate::{
     engine::Uncacheable,
-    evaluation::{At, cacheability::Holds},
+    evaluation::cacheability::Holds,
+    position::At,
 };
 use std::{
     cell::{Cell, RefCell},
