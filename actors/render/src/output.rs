@@ -2,9 +2,9 @@
 
 use crate::{
     block_group::{BlockGroup, WholeGroup},
-    engine::RenderLimits,
     faults::Fault,
     framing::{self, FramedFragment, FramedText},
+    input::RenderLimits,
     position::{Segment, TemplateLine},
     session::BufferedBytes,
     shares,

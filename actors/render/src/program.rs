@@ -5,15 +5,17 @@
 
 use crate::{
     block_cache::BlockCache,
-    engine::{Compiled, ImpureBlock, RenderInput, RenderLimits, RenderedFile, Role, Templates},
+    compiled::{Compiled, ImpureBlock, RenderedFile},
     evaluation::{EvaluationFailure, Machine, cacheability::impure_blocks},
     faults::Fault,
     functions::glob_matches,
     handlebars::{self, Block},
+    input::{RenderInput, RenderLimits},
     jinja::{self, Tree},
     language::Language,
     position::At,
     session::Session,
+    templates::{Role, Templates},
     value::Value,
 };
 use haptic_model::{Diagnostic, FileKey, FileKind, suggest::did_you_mean};

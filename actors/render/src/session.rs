@@ -4,11 +4,13 @@
 
 use crate::{
     block_cache::{BlockCache, BlockNumber, FreshBlock, PrintedBlock},
-    cached_block::{BlockEffects, BlockPosition},
+    cached_block::BlockPosition,
     captured::{Around, Boundary, LookupResult, Uncacheable},
-    engine::{AddedFile, Read, RenderInput, RenderedFile},
+    compiled::RenderedFile,
+    effects::{AddedFile, BlockEffects},
     faults::{Fault, FaultKind, MOST_OF_ONE, MOST_TOLD},
     framing::FramedText,
+    input::{Read, RenderInput},
     output::PrintedObject,
     recent::RecentObjects,
     servers::{destinations::meanings, fleet_services},

@@ -6,7 +6,8 @@
 //! that a template makes itself.
 
 use crate::{
-    engine::{ImpureBlock, Uncacheable},
+    captured::Uncacheable,
+    compiled::ImpureBlock,
     functions::{Function, Group},
     handlebars, jinja,
     position::At,

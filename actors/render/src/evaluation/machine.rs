@@ -2,10 +2,11 @@
 
 use super::failure::{EvaluationFailure, EvaluationResult};
 use crate::{
-    engine::{RenderLimits, RenderedFile},
+    compiled::RenderedFile,
     faults::Fault,
     framing,
     functions::{self, Function},
+    input::RenderLimits,
     output::Output,
     position::{At, Segment},
     session::Session,

@@ -5,7 +5,7 @@ use super::{
     path::{Path, PathStart},
 };
 use crate::{
-    engine::Uncacheable,
+    captured::Uncacheable,
     evaluation::cacheability::{CacheabilityWalk, DEEPEST, Holds, LinePosition, PartPlace, join},
     jinja,
     position::At,

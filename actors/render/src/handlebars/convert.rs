@@ -7,12 +7,12 @@ use super::{
     scan::{self, Prepared, STATEMENT, Tag, TagKind},
 };
 use crate::{
-    engine::Template,
     framing,
     functions::{self, Count, Function, Role},
     keypath,
     position::{At, Segment, TemplateLine},
     program::{CompiledTemplate, SnippetNeed, SnippetUse, TemplateNotes},
+    templates::Template,
     value::Value,
 };
 use handlebars::{

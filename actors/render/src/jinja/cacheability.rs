@@ -8,7 +8,7 @@ use super::{
     possible::{Callable, Possible, PossibleScope},
 };
 use crate::{
-    engine::Uncacheable,
+    captured::Uncacheable,
     evaluation::cacheability::{CacheabilityWalk, DEEPEST, Holds, LinePosition, PartPlace, join},
     handlebars,
     position::At,

@@ -32,10 +32,10 @@ pub(crate) use examples::{example, usage};
 pub(crate) use node::Tree;
 
 use crate::{
-    engine::{Template, Templates},
     evaluation::{EvaluationResult, Machine},
     framing,
     program::{CompiledTemplate, PartInputs, Program, TemplateNotes},
+    templates::{Template, Templates},
 };
 use evaluate::JinjaEvaluator;
 use grammar::{SyntaxProblem, TagSpacing};

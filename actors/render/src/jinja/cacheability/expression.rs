@@ -2,7 +2,7 @@
 
 use super::BlockWalk;
 use crate::{
-    engine::Uncacheable,
+    captured::Uncacheable,
     evaluation::cacheability::{DEEPEST, Holds},
     functions,
     jinja::{
