@@ -6,7 +6,6 @@ use crate::{
     framing::{self, FramedFragment, FramedText},
     input::RenderLimits,
     position::{Segment, TemplateLine},
-    session::BufferedBytes,
     shares,
 };
 use haptic_model::{Diagnostic, Limit, ObjectRef, text::Fragment};
@@ -28,6 +27,15 @@ pub(crate) struct PrintedObject {
     pub bytes: usize,
     /// The most it had grown by when a limit was last checked.
     pub most: usize,
+}
+
+/// Bytes that are kept of an object's block and that it does not print.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct BufferedBytes {
+    /// They count as if they were printed: what is said of it.
+    pub said: usize,
+    /// They count for the block alone: files that others may add, too, and what was read.
+    pub own: usize,
 }
 
 /// A limit that was passed.
