@@ -9,11 +9,16 @@ use crate::{
     input::RenderLimits,
     output::Output,
     position::{At, Segment},
+    program::{PartInputs, Program, Snippet},
     session::Session,
     value::Value,
 };
 use haptic_model::Limit;
 use std::sync::Arc;
+
+/// Prints a part of another language, which sees these inputs.
+pub(crate) type PartPrinter =
+    for<'p> fn(&'p Program, &mut Machine<'p>, Snippet<'p>, PartInputs<'p>) -> EvaluationResult;
 
 /// One file being rendered.
 pub(crate) struct Machine<'p> {
@@ -26,11 +31,18 @@ pub(crate) struct Machine<'p> {
     pub(super) including: Vec<Arc<str>>,
     /// Expressions being evaluated, one in the other.
     pub evaluating: usize,
+    print_part: PartPrinter,
 }
 
 impl<'p> Machine<'p> {
-    pub fn new(names: &'p [Arc<str>], session: Session<'p>, limits: &'p RenderLimits) -> Self {
-        Self { session, output: Output::new(limits), limits, names, including: Vec::new(), evaluating: 0 }
+    pub fn new(
+        names: &'p [Arc<str>],
+        session: Session<'p>,
+        limits: &'p RenderLimits,
+        print_part: PartPrinter,
+    ) -> Self {
+        let (output, including) = (Output::new(limits), Vec::new());
+        Self { session, output, limits, names, including, evaluating: 0, print_part }
     }
 
     /// Template text.
@@ -128,6 +140,16 @@ impl<'p> Machine<'p> {
             return Err(EvaluationFailure::with_help(message, help).passing(Limit::ValueBytes));
         }
         Ok(())
+    }
+
+    /// Prints a part of another language.
+    pub fn foreign(
+        &mut self,
+        program: &'p Program,
+        snippet: Snippet<'p>,
+        inputs: PartInputs<'p>,
+    ) -> EvaluationResult {
+        (self.print_part)(program, self, snippet, inputs)
     }
 
     /// A snippet begins within others; [`Self::leave_snippet`] ends it.

@@ -10,7 +10,6 @@ use super::{
 use crate::{
     captured::Uncacheable,
     evaluation::cacheability::{CacheabilityWalk, DEEPEST, Holds, LinePosition, PartPlace, join},
-    handlebars,
     position::At,
     program::{CompiledTemplate, Snippet},
 };
@@ -400,11 +399,11 @@ impl<'w, 'p> BlockWalk<'w, 'p> {
                     me.inner_template(snippet.number, follows);
                 });
             }
-            CompiledTemplate::Handlebars(block) => {
+            CompiledTemplate::Handlebars(_) => {
                 let names = snippet.inputs.iter().filter(|_| with_context);
-                let inputs = names.map(|name| (name.clone(), self.lookup(name, None).holds())).collect();
+                let inputs = names.map(|name| (name, self.lookup(name, None).holds())).collect();
                 let place = PartPlace { block: self.block, line: self.line, depth: self.depth };
-                self.line = handlebars::walk_part(self.all, block, inputs, place);
+                self.line = self.all.foreign(snippet, inputs, place);
             }
         }
         self.depth -= 1;

@@ -12,7 +12,6 @@ use crate::{
     captured::{Boundary, Uncacheable},
     evaluation::{self, EvaluationFailure, EvaluationResult, LanguageEvaluator, Machine, object_block},
     framing,
-    handlebars::{self, Block},
     position::{At, Segment},
     program::{CompiledTemplate, Program, Snippet, SnippetUse},
     value::Value,
@@ -570,7 +569,7 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
     fn snippet(&mut self, snippet: Snippet<'p>, with_context: bool, follows: bool) -> EvaluationResult {
         self.machine.enter_snippet(snippet.name)?;
         match snippet.part {
-            CompiledTemplate::Handlebars(block) => self.foreign(snippet, block, with_context)?,
+            CompiledTemplate::Handlebars(_) => self.foreign(snippet, with_context)?,
             CompiledTemplate::Jinja2(_) => {
                 self.within(entering(with_context), |me| me.inner_template(snippet.number, follows))?;
             }
@@ -580,14 +579,14 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
     }
 
     /// Prints a part of another language with the values of the names that it looks up.
-    fn foreign(&mut self, snippet: Snippet<'p>, block: &'p Block, with_context: bool) -> EvaluationResult {
+    fn foreign(&mut self, snippet: Snippet<'p>, with_context: bool) -> EvaluationResult {
         let mut inputs = Vec::new();
         for name in snippet.inputs.iter().filter(|_| with_context) {
             if let Some(Ok(value)) = self.frames.lookup(name, None)?.map(|found| found.value()) {
                 inputs.push((name, value));
             }
         }
-        handlebars::print(self.program, self.machine, block, inputs)
+        self.machine.foreign(self.program, snippet, inputs)
     }
 
     fn import(
