@@ -7,7 +7,7 @@ use crate::{
     evaluation::EvaluationFailure,
     functions::glob_matches,
     handlebars::Block,
-    jinja::Tree,
+    jinja::node::Tree,
     position::At,
     templates::{Role, Template, Templates},
     value::Value,

@@ -6,7 +6,6 @@ use super::{
     node::{CallArgument, ExpressionKind, For, JinjaExpression, JinjaNode, Kind, NamedBlock, Target},
     operand::{Closure, Grown, Module, Operand},
     scope::ScopeStack,
-    text,
 };
 use crate::{
     captured::{Boundary, Uncacheable},
@@ -291,7 +290,7 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
                 let Operand::Value(value) = value else { return Ok(()) };
                 self.machine.print(value, framing::VALUE, at)?;
             }
-            other => match text::printed(other) {
+            other => match other.printed() {
                 Some(text) => self.machine.output.value(&text, framing::VALUE, at.place())?,
                 None => return Err(self.unprintable(other, expression)),
             },
@@ -518,7 +517,7 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
         };
         let mut last = None;
         for name in names {
-            let Some(name) = text::printed(&name).filter(|_| name.is_text()) else {
+            let Some(name) = name.printed().filter(|_| name.is_text()) else {
                 return Err(format!("a snippet's name is a text, this is {}", name.describe()).into());
             };
             if let Some(snippet) = self.program.snippet(&name) {
@@ -552,7 +551,7 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
 
     fn glob(&mut self, pattern: &'p JinjaExpression, indent: &str) -> EvaluationResult {
         let pattern = self.evaluate(pattern)?;
-        let Some(pattern) = text::printed(&pattern).filter(|_| pattern.is_text()) else {
+        let Some(pattern) = pattern.printed().filter(|_| pattern.is_text()) else {
             return Err("render_glob takes a pattern of snippet names, such as \"backend-*\""
                 .to_owned()
                 .into());

@@ -6,7 +6,7 @@ use crate::{
     evaluation::cacheability::{DEEPEST, Holds},
     functions,
     jinja::{
-        filters::FILTERS,
+        filter_table::FILTERS,
         node::{CallArgument, ExpressionKind, JinjaExpression},
         possible::{Callable, Possible, PossibleScope, Resources},
     },
