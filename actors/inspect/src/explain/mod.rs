@@ -17,7 +17,8 @@ pub mod text;
 
 pub use explanation::{Context, ExplainedRequest, Explanation, ExplanationStep};
 
-use expression::{Arrival, Traveller};
+use arrival::Arrival;
+use expression::Traveller;
 use gateways::PortOfGateway;
 use haptic_haproxy::Document;
 use haptic_model::{Finding, Instead, host_name};
@@ -76,7 +77,7 @@ fn follow(
     let mut is_absent = false;
     match ways(document, &mut traveller, &mut explanation) {
         RouteFinding::Backend(name) => {
-            servers::list(document, &name, &mut traveller, &mut explanation);
+            rules::pass_backend(document, &name, &mut traveller, &mut explanation);
             explanation.backend = Some(name);
             is_absent = explanation.servers.is_empty();
         }
