@@ -4,9 +4,10 @@
 
 use crate::{
     block_cache::CacheSize,
-    engine::{CompileCache, RenderLimits},
+    engine::CompileCache,
     fallback::{FallbackConfig, FallbackInputs},
     faults::Faults,
+    input::RenderLimits,
     quarantine::{self, QuarantineState, QuarantinedRender, RenderTiming},
     render::{Renderer, Rendering, UncacheableBlock},
 };

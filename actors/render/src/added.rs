@@ -1,8 +1,8 @@
 //! Files that templates added: merged over all templates, settled like any other, none of them twice.
 
 use crate::{
+    effects::AddedFile,
     encode::{FileFormat, encode},
-    engine::AddedFile,
     faults::{Fault, FaultKind},
     framing::{self, FramedText},
     functions::path_of,

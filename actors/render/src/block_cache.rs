@@ -9,9 +9,10 @@
 
 use crate::{
     block_group::{BlockGroup, GroupBuilder, WholeGroup},
-    cached_block::{BlockEffects, BlockPosition, BlockSite, CachedBlock, SourcePosition},
+    cached_block::{BlockPosition, BlockSite, CachedBlock, SourcePosition},
     captured::{Alike, Around, LookupResult, Uncacheable},
-    engine::Read,
+    effects::BlockEffects,
+    input::Read,
     store_lists::StoreLists,
 };
 use haptic_model::{Object, ObjectRef, Snapshot, Snapshots, store::Key, text::Fragment};

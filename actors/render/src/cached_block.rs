@@ -2,10 +2,9 @@
 
 use crate::{
     captured::{Around, LookupResult},
-    engine::AddedFile,
-    faults::Fault,
+    effects::BlockEffects,
 };
-use haptic_model::{Diagnostic, Object, text::Fragment};
+use haptic_model::{Object, text::Fragment};
 use std::sync::Arc;
 
 /// A place in a template: its number, line and column.
@@ -52,14 +51,6 @@ pub(crate) struct BlockPosition {
     pub depth: usize,
     /// What its lines are indented by.
     pub indent: Box<str>,
-}
-
-/// What a block did beside printing.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct BlockEffects {
-    pub warnings: Vec<Diagnostic>,
-    pub faults: Vec<Fault>,
-    pub added: Vec<AddedFile>,
 }
 
 impl CachedBlock {

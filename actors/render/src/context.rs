@@ -2,11 +2,7 @@
 //!
 //! Nothing is kept from a render on another ground.
 
-use crate::{
-    encode::Fitting,
-    engine::{Compiled, RenderLimits},
-    value::Value,
-};
+use crate::{compiled::Compiled, encode::Fitting, input::RenderLimits, value::Value};
 use haptic_model::{ActiveConfig, Fleet, HAProxyTemplateConfigSpec, Layout};
 use std::sync::Arc;
 

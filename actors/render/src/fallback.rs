@@ -4,7 +4,9 @@
 //! Pure. Whether the new one is tried again, and when, is the [ward](crate::quarantine)'s to say.
 
 use crate::{
-    engine::{CompileCache, Compiled, RenderLimits},
+    compiled::Compiled,
+    engine::CompileCache,
+    input::RenderLimits,
     quarantine::{Job, QuarantineState, QuarantinedRender, RenderTiming},
     render::Renderer,
 };

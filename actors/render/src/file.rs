@@ -7,10 +7,13 @@
 use crate::{
     block_cache::{BlockCache, CacheSize, FileCache, PrintedBlock},
     cached_block::SourcePosition,
+    captured::Uncacheable,
+    compiled::Compiled,
     context::RenderContext,
+    effects::AddedFile,
     encode::{EncodedGeneration, FileEncoder, FileFormat},
-    engine::{AddedFile, Compiled, Read, RenderInput, RenderLimits},
     faults::{Fault, FaultKind},
+    input::{Read, RenderInput, RenderLimits},
     shares::FileShare,
     store_lists::StoreLists,
 };
@@ -142,7 +145,7 @@ impl FileMemory {
     }
 
     /// Where blocks could not be kept, why, and how many.
-    pub fn uncacheable(&self) -> impl Iterator<Item = (SourcePosition, crate::engine::Uncacheable, usize)> {
+    pub fn uncacheable(&self) -> impl Iterator<Item = (SourcePosition, Uncacheable, usize)> {
         self.kept.uncacheable()
     }
 }

@@ -2,10 +2,10 @@
 
 use crate::{
     block_group::{BlockGroup, WholeGroup},
-    engine::RenderLimits,
     faults::Fault,
     framing::{self, FramedFragment, FramedText},
-    session::BufferedBytes,
+    input::RenderLimits,
+    position::{Segment, TemplateLine},
     shares,
 };
 use haptic_model::{Diagnostic, Limit, ObjectRef, text::Fragment};
@@ -15,21 +15,6 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
-
-/// One line, or part of one, of a template's text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Segment {
-    /// The characters, at most one newline, at the end.
-    pub text: Box<str>,
-    pub place: TemplateLine,
-}
-
-/// A template, by number, and a line of it, from 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TemplateLine {
-    pub template: u16,
-    pub line: u32,
-}
 
 /// What one object's block printed.
 #[derive(Clone, Copy, Debug, Default)]
@@ -42,6 +27,15 @@ pub(crate) struct PrintedObject {
     pub bytes: usize,
     /// The most it had grown by when a limit was last checked.
     pub most: usize,
+}
+
+/// Bytes that are kept of an object's block and that it does not print.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct BufferedBytes {
+    /// They count as if they were printed: what is said of it.
+    pub said: usize,
+    /// They count for the block alone: files that others may add, too, and what was read.
+    pub own: usize,
 }
 
 /// A limit that was passed.

@@ -4,18 +4,15 @@
 //! the values of the names that the part looks up cross the border, and nothing else.
 
 use crate::{
-    block_cache::BlockCache,
-    engine::{Compiled, ImpureBlock, RenderInput, RenderLimits, RenderedFile, Role, Templates},
-    evaluation::{At, EvaluationFailure, Machine, cacheability::impure_blocks},
-    faults::Fault,
+    evaluation::EvaluationFailure,
     functions::glob_matches,
-    handlebars::{self, Block},
-    jinja::{self, Tree},
-    language::Language,
-    session::Session,
+    handlebars::Block,
+    jinja::node::Tree,
+    position::At,
+    templates::{Role, Template, Templates},
     value::Value,
 };
-use haptic_model::{Diagnostic, FileKey, FileKind, suggest::did_you_mean};
+use haptic_model::{Diagnostic, FileKey, suggest::did_you_mean};
 use std::{
     collections::{BTreeMap, BTreeSet},
     ops::Bound,
@@ -26,14 +23,14 @@ use std::{
 #[derive(Debug, Default)]
 pub(crate) struct Program {
     /// By number, as LINE marks name them.
-    names: Vec<Arc<str>>,
+    pub names: Vec<Arc<str>>,
     parts: Vec<CompiledTemplate>,
     /// By number, the names that a part and those that it prints look up; empty where all are of one language.
     inputs: Vec<BTreeSet<Arc<str>>>,
-    files: BTreeMap<FileKey, u16>,
+    pub files: BTreeMap<FileKey, u16>,
     snippets: BTreeMap<Arc<str>, u16>,
-    calls: BTreeSet<&'static str>,
-    identity: Arc<()>,
+    pub calls: BTreeSet<&'static str>,
+    pub identity: Arc<()>,
 }
 
 /// One template, in its language.
@@ -91,11 +88,14 @@ pub(crate) enum SnippetUse {
 }
 
 impl Program {
-    /// Compiles all templates.
+    /// Compiles all templates; `read` reads one, given its number, as far as it can be.
     ///
     /// # Errors
     /// Everything that is wrong in any of them, each with template, line and column.
-    pub fn compile(templates: &Templates) -> Result<Self, Vec<Diagnostic>> {
+    pub fn compile(
+        templates: &Templates,
+        read: impl Fn(&Template, u16) -> (CompiledTemplate, TemplateNotes),
+    ) -> Result<Self, Vec<Diagnostic>> {
         let mut program = Self::default();
         let (mut problems, mut notes) = (Vec::new(), Vec::new());
         for template in &templates.all {
@@ -103,10 +103,7 @@ impl Program {
                 problems.push(Diagnostic::error("template", "there are more than 65535 templates"));
                 break;
             };
-            let (part, mut noted) = match template.language {
-                Language::Handlebars => handlebars::read(template, number, templates.allow_raw_values),
-                Language::Jinja2 => jinja::read(template, number, templates),
-            };
+            let (part, mut noted) = read(template, number);
             problems.append(&mut noted.problems);
             program.calls.append(&mut noted.calls);
             program.names.push(template.name.clone());
@@ -209,6 +206,12 @@ impl Program {
         self.snippets.keys().map(|name| &**name)
     }
 
+    /// What is printed into that file.
+    pub fn file_part(&self, file: &FileKey) -> Option<(u16, &CompiledTemplate)> {
+        let number = *self.files.get(file)?;
+        Some((number, self.parts.get(usize::from(number))?))
+    }
+
     /// What is printed into files.
     pub fn file_parts(&self) -> impl Iterator<Item = (&FileKey, u16, &CompiledTemplate)> {
         self.files
@@ -235,51 +238,5 @@ impl Snippet<'_> {
             _ => return None,
         };
         Some(EvaluationFailure::with_help(message, help))
-    }
-}
-
-impl Compiled for Program {
-    fn files(&self) -> Vec<FileKey> {
-        self.files.keys().cloned().collect()
-    }
-
-    fn identity(&self) -> &Arc<()> {
-        &self.identity
-    }
-
-    fn templates(&self) -> &[Arc<str>] {
-        &self.names
-    }
-
-    fn calls(&self, function: &str) -> bool {
-        self.calls.contains(function)
-    }
-
-    fn impure_blocks(&self) -> Vec<ImpureBlock> {
-        impure_blocks(self)
-    }
-
-    fn render_again(
-        &self,
-        file: &FileKey,
-        input: &RenderInput<'_>,
-        limits: &RenderLimits,
-        recall: Option<&BlockCache<'_>>,
-    ) -> Result<RenderedFile, Vec<Fault>> {
-        let number = self.files.get(file).copied();
-        let (number, part) = number
-            .and_then(|number| Some((number, self.parts.get(usize::from(number))?)))
-            .ok_or_else(|| Diagnostic::error("render", format!("there is no template for {file}")))
-            .map_err(|none| vec![Fault::of_templates(none)])?;
-        let session = Session::new(*input).recalling(recall);
-        let mut machine = Machine::new(&self.names, session, limits);
-        let run = match part {
-            CompiledTemplate::Handlebars(block) => handlebars::print(self, &mut machine, block, Vec::new()),
-            // A file that HAProxy reads by lines gets a line end behind it.
-            CompiledTemplate::Jinja2(_) => {
-                jinja::print_file(self, &mut machine, number, file.kind != FileKind::General)
-            }
-        };
-        machine.finish(run)
     }
 }

@@ -4,12 +4,14 @@
 
 use crate::{
     block_cache::{BlockCache, BlockNumber, FreshBlock, PrintedBlock},
-    cached_block::{BlockEffects, BlockPosition},
+    cached_block::BlockPosition,
     captured::{Around, Boundary, LookupResult, Uncacheable},
-    engine::{AddedFile, Read, RenderInput, RenderedFile},
+    compiled::RenderedFile,
+    effects::{AddedFile, BlockEffects},
     faults::{Fault, FaultKind, MOST_OF_ONE, MOST_TOLD},
     framing::FramedText,
-    output::PrintedObject,
+    input::{Read, RenderInput},
+    output::{BufferedBytes, PrintedObject},
     recent::RecentObjects,
     servers::{destinations::meanings, fleet_services},
     value::Value,
@@ -38,15 +40,6 @@ const LARGEST_PATTERN: usize = 1 << 20;
 
 /// What the noting of a diagnostic or a read takes, besides its words.
 const NOTE: usize = 256;
-
-/// Bytes that are kept of an object's block and that it does not print.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct BufferedBytes {
-    /// They count as if they were printed: what is said of it.
-    pub said: usize,
-    /// They count for the block alone: files that others may add, too, and what was read.
-    pub own: usize,
-}
 
 /// A Secret's name and version, and an entry of it.
 type SecretEntry = (Arc<ObjectRef>, u64, Arc<str>);

@@ -1,11 +1,18 @@
 //! Which frontend takes a request, and at which of its `bind` lines.
 
-use super::{explanation::ExplainedRequest, expression::Arrival};
+use super::explanation::ExplainedRequest;
 use haptic_haproxy::{
     Document, Section,
     views::{Bind, binds},
 };
 use std::ops::RangeInclusive;
+
+/// The port and the name of the `bind` that takes a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Arrival {
+    pub port: Option<u16>,
+    pub name: String,
+}
 
 /// A frontend that takes a request.
 pub struct ArrivalPlace<'d> {

@@ -3,6 +3,7 @@
 //! The fetches and converters are those by which configurations choose backends; of any other one nothing is guessed.
 
 use super::{
+    arrival::Arrival,
     explanation::{Context, ExplainedRequest, ExplanationStep},
     servers,
 };
@@ -17,13 +18,6 @@ pub enum Sample {
     Nothing,
     /// That is not known here, because of this fetch or converter.
     Unknown(String),
-}
-
-/// The port and the name of the `bind` that takes a request.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Arrival {
-    pub port: Option<u16>,
-    pub name: String,
 }
 
 /// A route that takes a request if there is more to it than its URL.

@@ -19,7 +19,8 @@ pub mod text;
 
 pub use explanation::{Context, ExplainedRequest, Explanation, ExplanationStep};
 
-use expression::{Arrival, ConditionalRoute, Traveller};
+use arrival::Arrival;
+use expression::{ConditionalRoute, Traveller};
 use gateways::{GatewaysAtPort, PortOfGateway};
 use haptic_haproxy::Document;
 use haptic_model::{Finding, Instead, host_name};
@@ -148,7 +149,7 @@ impl<'e> EntryPoint<'e> {
         let mut is_absent = false;
         match ways(document, &mut traveller, &mut explanation) {
             RouteFinding::Backend(name) => {
-                servers::list(document, &name, &mut traveller, &mut explanation);
+                rules::pass_backend(document, &name, &mut traveller, &mut explanation);
                 explanation.backend = Some(name);
                 is_absent = explanation.servers.is_empty();
             }

@@ -1,4 +1,4 @@
-//! Follows a request through the rules of a frontend to its backend.
+//! Follows a request through the rules of a frontend to its backend, and through those of the backend.
 
 use super::{
     arrival,
@@ -90,9 +90,48 @@ fn pass_frontend(
     }
 }
 
+/// Follows a request through the rules of its backend, noting the backend and its servers.
+pub fn pass_backend(
+    document: &Document<'_>,
+    name: &str,
+    traveller: &mut Traveller<'_>,
+    explanation: &mut Explanation,
+) {
+    let config = &traveller.context.bundle.config;
+    let kinds = [SectionKind::Backend, SectionKind::Listen];
+    let Some(section) = kinds.iter().find_map(|kind| document.section(kind, name)) else {
+        explanation.why_not.push(format!("haproxy.cfg has no backend {name}: HAProxy answers 503"));
+        return;
+    };
+    let backend = ExplanationStep::at("backend", config, section.line);
+    // Of a `listen` section that the request came in by the rules are passed already.
+    let is_passed =
+        explanation.steps.iter().any(|step| (&step.file, step.line) == (&backend.file, backend.line));
+    if !is_passed {
+        explanation.steps.push(backend);
+    }
+    for line in section.lines.iter().filter(|line| matches!(line.keyword(), "server" | "server-template")) {
+        explanation.servers.push(ExplanationStep::at("server", config, line.number));
+    }
+    // Rules of its defaults section come first.
+    let at = document.sections.iter().position(|one| std::ptr::eq(one, section));
+    let defaults = at.and_then(|at| document.inheritance().get(at).copied().flatten());
+    let sections = defaults.and_then(|at| document.sections.get(at)).into_iter().chain([section]);
+    let sections = sections.filter(|_| !is_passed);
+    for (line, of) in sections.flat_map(|of| of.lines.iter().map(move |line| (line, of))) {
+        if let Some(RouteFinding::Answered(_)) = pass(line, of, traveller, explanation) {
+            explanation.why_not.push(format!("backend {name} answers by itself: {}", line.text().trim()));
+            break;
+        }
+    }
+    if explanation.servers.is_empty() && explanation.why_not.is_empty() {
+        explanation.why_not.push(format!("backend {name} has no servers: HAProxy answers 503"));
+    }
+}
+
 /// Takes a request past one line of the section it is in; the way that it goes from there, if it goes no further. A rule that
 /// answers or does not, which is not known here, is noted.
-pub fn pass(
+fn pass(
     line: &Line<'_>,
     section: &Section<'_>,
     traveller: &mut Traveller<'_>,

@@ -1,10 +1,5 @@
-//! The servers of a backend, and what its own rules do.
+//! Which servers a backend has.
 
-use super::{
-    explanation::{Explanation, ExplanationStep},
-    expression::Traveller,
-    rules::{RouteFinding, pass},
-};
 use haptic_haproxy::{Document, SectionKind};
 
 /// The socket at which the only server of a backend listens, where it is one.
@@ -33,45 +28,6 @@ fn count_of(range: &str) -> usize {
     let (first, last) = range.split_once('-').unwrap_or(("1", range));
     let numbers = first.parse().ok().zip(last.parse().ok());
     numbers.map_or(0, |(first, last): (usize, usize)| last.saturating_add(1).saturating_sub(first))
-}
-
-/// Adds the backend and its servers.
-pub fn list(
-    document: &Document<'_>,
-    name: &str,
-    traveller: &mut Traveller<'_>,
-    explanation: &mut Explanation,
-) {
-    let config = &traveller.context.bundle.config;
-    let kinds = [SectionKind::Backend, SectionKind::Listen];
-    let Some(section) = kinds.iter().find_map(|kind| document.section(kind, name)) else {
-        explanation.why_not.push(format!("haproxy.cfg has no backend {name}: HAProxy answers 503"));
-        return;
-    };
-    let backend = ExplanationStep::at("backend", config, section.line);
-    // Of a `listen` section that the request came in by the rules are passed already.
-    let is_passed =
-        explanation.steps.iter().any(|step| (&step.file, step.line) == (&backend.file, backend.line));
-    if !is_passed {
-        explanation.steps.push(backend);
-    }
-    for line in section.lines.iter().filter(|line| matches!(line.keyword(), "server" | "server-template")) {
-        explanation.servers.push(ExplanationStep::at("server", config, line.number));
-    }
-    // Rules of its defaults section come first.
-    let at = document.sections.iter().position(|one| std::ptr::eq(one, section));
-    let defaults = at.and_then(|at| document.inheritance().get(at).copied().flatten());
-    let sections = defaults.and_then(|at| document.sections.get(at)).into_iter().chain([section]);
-    let sections = sections.filter(|_| !is_passed);
-    for (line, of) in sections.flat_map(|of| of.lines.iter().map(move |line| (line, of))) {
-        if let Some(RouteFinding::Answered(_)) = pass(line, of, traveller, explanation) {
-            explanation.why_not.push(format!("backend {name} answers by itself: {}", line.text().trim()));
-            break;
-        }
-    }
-    if explanation.servers.is_empty() && explanation.why_not.is_empty() {
-        explanation.why_not.push(format!("backend {name} has no servers: HAProxy answers 503"));
-    }
 }
 
 #[cfg(test)]

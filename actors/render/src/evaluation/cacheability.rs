@@ -5,15 +5,14 @@
 //! much: what is not reported here is not found at render time, except for resources on demand and for lists of many items
 //! that a template makes itself.
 
-use super::At;
 use crate::{
-    engine::{ImpureBlock, Uncacheable},
+    captured::Uncacheable,
+    compiled::ImpureBlock,
     functions::{Function, Group},
-    handlebars, jinja,
-    program::{CompiledTemplate, Program},
+    position::At,
+    program::{Program, Snippet},
 };
-use haptic_model::FileKind;
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 /// Snippets nested deeper than this are taken for recursive.
 pub(crate) const DEEPEST: usize = 12;
@@ -60,33 +59,35 @@ pub(crate) struct PartPlace {
     pub depth: usize,
 }
 
+/// Walks a part of another language, which sees these inputs; where a line stands behind it.
+pub(crate) type PartWalk =
+    for<'p> fn(&mut CacheabilityWalk<'p>, Snippet<'p>, Vec<(&'p Arc<str>, Holds)>, PartPlace) -> LinePosition;
+
 /// What was found so far.
 pub(crate) struct CacheabilityWalk<'p> {
     pub program: &'p Program,
+    walk_part: PartWalk,
     found: BTreeSet<ImpureBlock>,
     steps: usize,
     /// Texts that are being captured: no block in them is kept.
     pub captures: usize,
 }
 
-/// The blocks of all files of `program`.
-pub(crate) fn impure_blocks(program: &Program) -> Vec<ImpureBlock> {
-    let mut walk = CacheabilityWalk { program, found: BTreeSet::new(), steps: 0, captures: 0 };
-    let place = PartPlace { block: None, line: LinePosition::Between, depth: 0 };
-    for (file, number, part) in program.file_parts() {
-        match part {
-            CompiledTemplate::Handlebars(block) => {
-                handlebars::walk_part(&mut walk, block, Vec::new(), place);
-            }
-            CompiledTemplate::Jinja2(_) => {
-                jinja::walk_file(&mut walk, number, file.kind != FileKind::General);
-            }
-        }
+impl<'p> CacheabilityWalk<'p> {
+    pub fn new(program: &'p Program, walk_part: PartWalk) -> Self {
+        Self { program, walk_part, found: BTreeSet::new(), steps: 0, captures: 0 }
     }
-    walk.found.into_iter().collect()
-}
 
-impl CacheabilityWalk<'_> {
+    /// Walks a part of another language.
+    pub fn foreign(
+        &mut self,
+        snippet: Snippet<'p>,
+        inputs: Vec<(&'p Arc<str>, Holds)>,
+        place: PartPlace,
+    ) -> LinePosition {
+        (self.walk_part)(self, snippet, inputs, place)
+    }
+
     /// That so many more nodes are looked at; whether that is not too much.
     pub fn goes_on(&mut self, nodes: usize) -> bool {
         self.steps += nodes + 1;
@@ -97,6 +98,11 @@ impl CacheabilityWalk<'_> {
     pub fn report(&mut self, block: At, why: Uncacheable) {
         let template = self.program.name(block.template);
         self.found.insert(ImpureBlock { template, line: block.line, column: block.column, why });
+    }
+
+    /// All that was found.
+    pub fn finish(self) -> Vec<ImpureBlock> {
+        self.found.into_iter().collect()
     }
 }
 

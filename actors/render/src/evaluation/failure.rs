@@ -1,7 +1,6 @@
 //! Why a render stopped: what is wrong, where, of which object, and which limit was passed.
 
-use super::At;
-use crate::output::Passed;
+use crate::{output::Passed, position::At};
 use haptic_model::{Diagnostic, Limit, ObjectRef};
 use std::sync::Arc;
 

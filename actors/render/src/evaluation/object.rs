@@ -1,10 +1,11 @@
 //! A watched object's block: what is read and printed in it belongs to the object, its failure stops nothing else, and what
 //! it printed stands again while everything that it looked at is the same.
 
-use super::{At, EvaluationResult, Machine};
+use super::{failure::EvaluationResult, machine::Machine};
 use crate::{
     cached_block::BlockPosition,
     captured::{Alike, Around, Boundary, LookupResult, would_see_the_same},
+    position::At,
     watched::Watched,
 };
 use std::sync::Arc;

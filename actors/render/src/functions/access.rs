@@ -1,6 +1,9 @@
 //! Reading values that may not be there.
 
-use super::{Call, Function, Group, Kind::*, arg, function, maybe};
+use super::{
+    call::Call,
+    function::{Function, Group, Kind::*, arg, function, maybe},
+};
 use crate::{keypath, value::Value};
 use std::sync::Arc;
 

@@ -1,6 +1,9 @@
 //! Numbers. Whole numbers stay whole and exact; what does not fit is an error, never a wrong number.
 
-use super::{Call, Function, Group, Kind::*, arg, call::integer, function, many, maybe};
+use super::{
+    call::{Call, integer},
+    function::{Function, Group, Kind::*, arg, function, many, maybe},
+};
 use crate::value::Value;
 
 pub(super) static FUNCTIONS: &[Function] = &[

@@ -1,6 +1,6 @@
 //! One call of a function: its arguments, checked against the table.
 
-use super::{Function, Kind};
+use super::function::{Function, Kind};
 use crate::{
     session::Session,
     value::{Dict, Value},

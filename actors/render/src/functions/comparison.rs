@@ -1,6 +1,10 @@
 //! Comparing values. Loose on numbers: 1, 1.0 and "1" are equal, and "10" is greater than "9".
 
-use super::{Call, Function, Group, Kind::*, arg, control::glob_matches, function, many};
+use super::{
+    call::Call,
+    control::glob_matches,
+    function::{Function, Group, Kind::*, arg, function, many},
+};
 use crate::{session::Session, value::Value};
 use std::cmp::Ordering;
 

@@ -1,6 +1,9 @@
 //! The render itself: stop it, warn, do something once.
 
-use super::{Call, Function, Group, Kind::*, Role, arg, function, many, statement};
+use super::{
+    call::Call,
+    function::{Function, Group, Kind::*, Role, arg, function, many, statement},
+};
 use crate::{
     value::{UNSAID, Value},
     warnings::{QUOTE, SENTENCE, cut, shortened},

@@ -1,6 +1,6 @@
 //! Texts in other forms.
 
-use super::{Function, Group, Kind::*, arg, function};
+use super::function::{Function, Group, Kind::*, arg, function};
 use crate::{
     read_json::{self, KeyInterner},
     value::Value,

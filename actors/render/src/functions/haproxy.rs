@@ -1,6 +1,9 @@
 //! HAProxy's own language: arguments, log-formats, names, paths of files.
 
-use super::{Call, Function, Group, Kind::*, arg, function, many, maybe};
+use super::{
+    call::Call,
+    function::{Function, Group, Kind::*, arg, function, many, maybe},
+};
 use crate::{framing, value::Value};
 use haptic_model::{ActiveConfig, FileKey, FileKind, TransportKind, suggest::did_you_mean};
 use haptic_routes::{certificate, names, regex_cost};

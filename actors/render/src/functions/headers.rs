@@ -1,6 +1,6 @@
 //! Lines of `NAME: VALUE` that people write for headers of requests and answers.
 
-use super::{Function, Group, Kind::*, arg, function};
+use super::function::{Function, Group, Kind::*, arg, function};
 use crate::value::Value;
 use haptic_routes::options::header::{Header, headers, lines};
 

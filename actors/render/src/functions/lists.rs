@@ -1,8 +1,10 @@
 //! Building, ordering and sifting lists and dicts.
 
 use super::{
-    Call, Function, Group, Kind::*, LONGEST_LIST, access::below, arg, check_length, comparison, function,
-    many, maybe, named,
+    access::below,
+    call::Call,
+    comparison,
+    function::{Function, Group, Kind::*, LONGEST_LIST, arg, check_length, function, many, maybe, named},
 };
 use crate::value::{Dict as Entries, Value};
 use std::{cmp::Ordering, sync::Arc};

@@ -1,7 +1,10 @@
 //! What people write for times, sizes and networks, as HAProxy's rules compute with it. What is none gives nothing, so
 //! that a template can say whose value it is.
 
-use super::{Call, Function, Group, Kind::*, arg, function};
+use super::{
+    call::Call,
+    function::{Function, Group, Kind::*, arg, function},
+};
 use crate::value::Value;
 use haptic_routes::options::{
     network::{Network, networks},

@@ -1,6 +1,9 @@
 //! Watched objects. What is given are handles: an object is parsed when something reads it.
 
-use super::{Call, Function, Group, Kind::*, arg, function, many};
+use super::{
+    call::Call,
+    function::{Function, Group, Kind::*, arg, function, many},
+};
 use crate::{
     servers::{
         destinations::Destinations,

@@ -1,6 +1,10 @@
 //! Texts.
 
-use super::{Call, Function, Group, Kind::*, arg, check_length, function, many, maybe, printf::printf};
+use super::{
+    call::Call,
+    function::{Function, Group, Kind::*, arg, check_length, function, many, maybe},
+    printf::printf,
+};
 use crate::value::Value;
 use haptic_model::suggest::did_you_mean;
 

@@ -1,6 +1,7 @@
 //! Variables. What they do is the engine's, for only it knows blocks; here they are described.
 
-use super::{Function, Group, Kind::*, Role, arg, function, many, named, statement};
+use super::function::{Function, Group, Kind::*, Role, arg, function, many, named, statement};
+use crate::value::Value;
 
 pub(super) static FUNCTIONS: &[Function] = &[
     statement(
@@ -11,7 +12,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
             &[many("name and value", Any), named("name")],
             "Declares variables in this block, as name=value or in pairs. They are seen in it and in all blocks inside it, snippets included, and read like fields: {{name}}.",
             (r#"{{let port=8080}}{{#each (array "a" "b")}}{{this}}:{{port}} {{/each}}"#, "a:8080 b:8080 "),
-            |_| Ok(super::Value::Missing),
+            |_| Ok(Value::Missing),
         ),
     ),
     statement(
@@ -22,7 +23,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
             &[many("name and value", Any), named("name")],
             "Changes the nearest variables of these names; the change is seen after the loop, too.",
             (r#"{{let sum=0}}{{#each (array 1 2 3) as |n|}}{{set sum=(add sum n)}}{{/each}}{{sum}}"#, "6"),
-            |_| Ok(super::Value::Missing),
+            |_| Ok(Value::Missing),
         ),
     ),
     statement(
@@ -36,7 +37,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
                 r#"{{let hosts=(array)}}{{#each (array "a" "b") as |h|}}{{push hosts h}}{{/each}}{{join hosts ","}}"#,
                 "a,b",
             ),
-            |_| Ok(super::Value::Missing),
+            |_| Ok(Value::Missing),
         ),
     ),
 ];

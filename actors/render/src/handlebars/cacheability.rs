@@ -5,12 +5,9 @@ use super::{
     path::{Path, PathStart},
 };
 use crate::{
-    engine::Uncacheable,
-    evaluation::{
-        At,
-        cacheability::{CacheabilityWalk, DEEPEST, Holds, LinePosition, PartPlace, join},
-    },
-    jinja,
+    captured::Uncacheable,
+    evaluation::cacheability::{CacheabilityWalk, DEEPEST, Holds, LinePosition, PartPlace, join},
+    position::At,
     program::{CompiledTemplate, Snippet},
     value::Value,
 };
@@ -48,13 +45,14 @@ struct PurityWalk<'w, 'p> {
 pub(crate) fn walk_part<'p>(
     all: &mut CacheabilityWalk<'p>,
     block: &'p Block,
-    inputs: Vec<(Arc<str>, Holds)>,
+    inputs: Vec<(&'p Arc<str>, Holds)>,
     place: PartPlace,
 ) -> LinePosition {
     let mut scope = NameScope::top();
     scope.border = place.block.map(|at| ScopeBoundary { at, names: 0, these: 0 });
     scope.depth = place.depth;
-    scope.names.extend(inputs.into_iter().map(|(name, holds)| (name, Rc::new(Cell::new(holds)))));
+    let named = |(name, holds): (&Arc<str>, Holds)| (name.clone(), Rc::new(Cell::new(holds)));
+    scope.names.extend(inputs.into_iter().map(named));
     PurityWalk { all }.block(block, &mut scope, place.line)
 }
 
@@ -265,8 +263,7 @@ impl<'p> PurityWalk<'_, 'p> {
             inputs.push((name, self.path(&path, scope)));
         }
         let block = scope.border.map(|border| border.at);
-        let end =
-            jinja::walk_part(self.all, snippet.number, inputs, PartPlace { block, line, depth: scope.depth });
+        let end = self.all.foreign(snippet, inputs, PartPlace { block, line, depth: scope.depth });
         if alone { LinePosition::Between } else { end }
     }
 

@@ -7,13 +7,12 @@ use super::{
     scan::{self, Prepared, STATEMENT, Tag, TagKind},
 };
 use crate::{
-    engine::Template,
-    evaluation::At,
     framing,
     functions::{self, Count, Function, Role},
     keypath,
-    output::{Segment, TemplateLine},
+    position::{At, Segment, TemplateLine},
     program::{CompiledTemplate, SnippetNeed, SnippetUse, TemplateNotes},
+    templates::Template,
     value::Value,
 };
 use handlebars::{

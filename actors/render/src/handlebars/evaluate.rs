@@ -7,10 +7,8 @@ use super::{
 };
 use crate::{
     captured::Boundary,
-    evaluation::{
-        At, BlockId, EvaluationFailure, EvaluationResult, LanguageEvaluator, Machine, object_block,
-    },
-    jinja,
+    evaluation::{BlockId, EvaluationFailure, EvaluationResult, LanguageEvaluator, Machine, object_block},
+    position::At,
     program::{CompiledTemplate, PartInputs, Program, Snippet, SnippetUse},
     value::Value,
     watched::Watched,
@@ -348,7 +346,7 @@ impl<'p> TemplateEvaluator<'_, 'p> {
                 value => inputs.push((name, value)),
             }
         }
-        jinja::print_part(self.program, self.machine, snippet.number, inputs)
+        self.machine.foreign(self.program, snippet, inputs)
     }
 
     fn assign(

@@ -1,7 +1,11 @@
 //! A template as the evaluator walks it.
 
 use super::path::Path;
-use crate::{evaluation::At, functions::Function, output::Segment, value::Value};
+use crate::{
+    functions::Function,
+    position::{At, Segment},
+    value::Value,
+};
 use std::sync::Arc;
 
 /// Nodes in order.

@@ -8,12 +8,9 @@ use super::{
     possible::{Callable, Possible, PossibleScope},
 };
 use crate::{
-    engine::Uncacheable,
-    evaluation::{
-        At,
-        cacheability::{CacheabilityWalk, DEEPEST, Holds, LinePosition, PartPlace, join},
-    },
-    handlebars,
+    captured::Uncacheable,
+    evaluation::cacheability::{CacheabilityWalk, DEEPEST, Holds, LinePosition, PartPlace, join},
+    position::At,
     program::{CompiledTemplate, Snippet},
 };
 use std::{rc::Rc, sync::Arc};
@@ -402,11 +399,11 @@ impl<'w, 'p> BlockWalk<'w, 'p> {
                     me.inner_template(snippet.number, follows);
                 });
             }
-            CompiledTemplate::Handlebars(block) => {
+            CompiledTemplate::Handlebars(_) => {
                 let names = snippet.inputs.iter().filter(|_| with_context);
-                let inputs = names.map(|name| (name.clone(), self.lookup(name, None).holds())).collect();
+                let inputs = names.map(|name| (name, self.lookup(name, None).holds())).collect();
                 let place = PartPlace { block: self.block, line: self.line, depth: self.depth };
-                self.line = handlebars::walk_part(self.all, block, inputs, place);
+                self.line = self.all.foreign(snippet, inputs, place);
             }
         }
         self.depth -= 1;

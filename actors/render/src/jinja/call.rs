@@ -7,7 +7,7 @@ use super::{
     looping,
     node::{CallArgument, ExpressionKind, JinjaExpression},
     operand::{Closure, Operand, Turns},
-    operators, text,
+    operators,
 };
 use crate::{
     captured::Uncacheable,
@@ -357,8 +357,8 @@ impl<'p> JinjaEvaluator<'_, 'p> {
                 .to_owned()
                 .into());
         };
-        let resource: Arc<str> = text::printed(resource).unwrap_or_default();
-        let uid = text::printed(uid).unwrap_or_default();
+        let resource: Arc<str> = resource.printed().unwrap_or_default();
+        let uid = uid.printed().unwrap_or_default();
         let object = self.object_with(&resource, &uid)?;
         let mut values = vec![object];
         for operand in sentence {
@@ -401,7 +401,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         let watched = &input.config.spec.watched_resources;
         let name = match (of, method) {
             (Operand::Resources, "get") => {
-                let name = arguments.first().and_then(text::printed).unwrap_or_default();
+                let name = arguments.first().and_then(Operand::printed).unwrap_or_default();
                 return Ok(match watched.contains_key(&*name) {
                     true => Operand::Store(name),
                     false => arguments.get(1).cloned().unwrap_or(Operand::NONE),
@@ -422,8 +422,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         let mut key = Vec::new();
         for part in arguments {
             key.push(
-                text::printed(part)
-                    .ok_or_else(|| format!("{method}: {} is no part of a key", part.describe()))?,
+                part.printed().ok_or_else(|| format!("{method}: {} is no part of a key", part.describe()))?,
             );
         }
         let session = &self.machine.session;

@@ -1,6 +1,6 @@
 //! Tests: what stands behind `is`.
 
-use super::{evaluate::JinjaEvaluator, node::Comparison, operand::Operand, operators, text};
+use super::{evaluate::JinjaEvaluator, filter_table, node::Comparison, operand::Operand, operators};
 use crate::{evaluation::EvaluationResult, functions, value::Value};
 use std::rc::Rc;
 
@@ -86,7 +86,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
                 .ok_or_else(|| format!("the test {name:?} takes a whole number, this is {}", of.describe()))
         };
         let is_bool = matches!(of, Operand::Value(Value::Bool(_)));
-        let named = || text::printed(of).unwrap_or_default();
+        let named = || of.printed().unwrap_or_default();
         Ok(match name {
             "defined" => !of.is_undefined(),
             "undefined" => of.is_undefined(),
@@ -117,7 +117,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
             "lower" => named().chars().any(char::is_lowercase) && !named().chars().any(char::is_uppercase),
             "upper" => named().chars().any(char::is_uppercase) && !named().chars().any(char::is_lowercase),
             "test" => check(&named()).is_ok(),
-            "filter" => functions::find(&named()).is_some() || super::filters::check(&named()).is_ok(),
+            "filter" => functions::find(&named()).is_some() || filter_table::check(&named()).is_ok(),
             _ => {
                 return Err(check(name)
                     .err()

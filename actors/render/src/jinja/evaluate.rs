@@ -6,14 +6,12 @@ use super::{
     node::{CallArgument, ExpressionKind, For, JinjaExpression, JinjaNode, Kind, NamedBlock, Target},
     operand::{Closure, Grown, Module, Operand},
     scope::ScopeStack,
-    text,
 };
 use crate::{
     captured::{Boundary, Uncacheable},
-    evaluation::{self, At, EvaluationFailure, EvaluationResult, LanguageEvaluator, Machine, object_block},
+    evaluation::{self, EvaluationFailure, EvaluationResult, LanguageEvaluator, Machine, object_block},
     framing,
-    handlebars::{self, Block},
-    output::Segment,
+    position::{At, Segment},
     program::{CompiledTemplate, Program, Snippet, SnippetUse},
     value::Value,
     watched::Watched,
@@ -292,7 +290,7 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
                 let Operand::Value(value) = value else { return Ok(()) };
                 self.machine.print(value, framing::VALUE, at)?;
             }
-            other => match text::printed(other) {
+            other => match other.printed() {
                 Some(text) => self.machine.output.value(&text, framing::VALUE, at.place())?,
                 None => return Err(self.unprintable(other, expression)),
             },
@@ -519,7 +517,7 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
         };
         let mut last = None;
         for name in names {
-            let Some(name) = text::printed(&name).filter(|_| name.is_text()) else {
+            let Some(name) = name.printed().filter(|_| name.is_text()) else {
                 return Err(format!("a snippet's name is a text, this is {}", name.describe()).into());
             };
             if let Some(snippet) = self.program.snippet(&name) {
@@ -553,7 +551,7 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
 
     fn glob(&mut self, pattern: &'p JinjaExpression, indent: &str) -> EvaluationResult {
         let pattern = self.evaluate(pattern)?;
-        let Some(pattern) = text::printed(&pattern).filter(|_| pattern.is_text()) else {
+        let Some(pattern) = pattern.printed().filter(|_| pattern.is_text()) else {
             return Err("render_glob takes a pattern of snippet names, such as \"backend-*\""
                 .to_owned()
                 .into());
@@ -570,7 +568,7 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
     fn snippet(&mut self, snippet: Snippet<'p>, with_context: bool, follows: bool) -> EvaluationResult {
         self.machine.enter_snippet(snippet.name)?;
         match snippet.part {
-            CompiledTemplate::Handlebars(block) => self.foreign(snippet, block, with_context)?,
+            CompiledTemplate::Handlebars(_) => self.foreign(snippet, with_context)?,
             CompiledTemplate::Jinja2(_) => {
                 self.within(entering(with_context), |me| me.inner_template(snippet.number, follows))?;
             }
@@ -580,14 +578,14 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
     }
 
     /// Prints a part of another language with the values of the names that it looks up.
-    fn foreign(&mut self, snippet: Snippet<'p>, block: &'p Block, with_context: bool) -> EvaluationResult {
+    fn foreign(&mut self, snippet: Snippet<'p>, with_context: bool) -> EvaluationResult {
         let mut inputs = Vec::new();
         for name in snippet.inputs.iter().filter(|_| with_context) {
             if let Some(Ok(value)) = self.frames.lookup(name, None)?.map(|found| found.value()) {
                 inputs.push((name, value));
             }
         }
-        handlebars::print(self.program, self.machine, block, inputs)
+        self.machine.foreign(self.program, snippet, inputs)
     }
 
     fn import(

@@ -1,7 +1,6 @@
 //! The examples of the function library in this language, made of those that its table has.
 
 use crate::{
-    engine::{Role, Template},
     functions::{Argument, Count, Function},
     handlebars::{
         self,
@@ -10,6 +9,7 @@ use crate::{
     },
     language::Language,
     program::CompiledTemplate,
+    templates::{Role, Template},
     value::Value,
 };
 

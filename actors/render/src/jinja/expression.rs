@@ -5,7 +5,7 @@ use super::{
     keys::DictKey,
     node::{Comparison, ExpressionKind, JinjaExpression},
     operand::Operand,
-    operators, text,
+    operators,
 };
 use crate::{
     evaluation::{EvaluationFailure, EvaluationResult},
@@ -198,7 +198,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         if let (Operand::Dict(dict), Ok(key)) = (of, DictKey::of(key)) {
             return Ok(dict.entries.borrow().get(&key).cloned().unwrap_or(Operand::UNDEFINED));
         }
-        if let Some(name) = text::printed(key).filter(|_| key.is_text()) {
+        if let Some(name) = key.printed().filter(|_| key.is_text()) {
             return Ok(of.field(&name)?.unwrap_or(Operand::UNDEFINED));
         }
         let Some(index) = key.whole() else { return Ok(Operand::UNDEFINED) };
@@ -215,7 +215,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
                 at(items.len()).ok().and_then(|at| items.get(at)).map(|item| Operand::Value(item.unread()))
             }
             text if text.is_text() => {
-                let characters = text::printed(of).unwrap_or_default();
+                let characters = of.printed().unwrap_or_default();
                 let length = characters.chars().count();
                 let one = at(length).ok().and_then(|at| characters.chars().nth(at));
                 one.map(|c| operators::text_from(c.encode_utf8(&mut [0; 4]), &[of]))
@@ -230,7 +230,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
             return Ok(Operand::Tuple(operators::sliced(items, bounds)?.into()));
         }
         if of.is_text() {
-            let characters: Vec<char> = text::printed(of).unwrap_or_default().chars().collect();
+            let characters: Vec<char> = of.printed().unwrap_or_default().chars().collect();
             let kept: String = operators::sliced(&characters, bounds)?.into_iter().collect();
             return Ok(operators::text_from(&kept, &[of]));
         }
@@ -253,7 +253,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
                 None => Vec::new(),
             },
             text if text.is_text() => {
-                let characters = text::printed(text).unwrap_or_default();
+                let characters = text.printed().unwrap_or_default();
                 let one = |c: char| operators::text_from(c.encode_utf8(&mut [0; 4]), &[text]);
                 characters.chars().map(one).collect()
             }

@@ -1,16 +1,15 @@
 //! From minijinja's tree to nodes. Nothing else knows that crate: its tree has no stable interface.
 
 use super::{
-    checks, filters,
+    checks, filter_table,
     node::{
         Body, CallArgument, Comparison, ExpressionKind, For, JinjaExpression, JinjaNode, Kind, Macro,
         MacroParameter, NamedBlock, Operator, Takes, Target, Tree,
     },
 };
 use crate::{
-    evaluation::At,
     functions,
-    output::{Segment, TemplateLine},
+    position::{At, Segment, TemplateLine},
     program::{SnippetNeed, SnippetUse, TemplateNotes},
     value::Value,
 };
@@ -497,7 +496,7 @@ impl TemplateReader<'_> {
             }
             Expr::Filter(e) => {
                 let subject = e.expr.as_ref().map(|subject| self.boxed(subject)).transpose()?;
-                self.check(e.span(), filters::check(e.name));
+                self.check(e.span(), filter_table::check(e.name));
                 self.calls(e.name);
                 ExpressionKind::Filter(e.name.into(), subject, self.arguments(&e.args)?)
             }

@@ -2,10 +2,10 @@
 
 use super::{
     evaluate::JinjaEvaluator,
-    filters::FilterArguments,
+    filter_table::{self, FilterArguments},
     keys::DictKey,
     operand::{DEEPEST, Operand},
-    operators, text,
+    operators,
 };
 use crate::{evaluation::EvaluationResult, value::Value};
 use std::cmp::Ordering;
@@ -36,7 +36,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         match name {
             "dictsort" => return self.sorted_dict(subject, &given),
             "reverse" if subject.is_text() => {
-                let text: String = text::printed(subject).unwrap_or_default().chars().rev().collect();
+                let text: String = subject.printed().unwrap_or_default().chars().rev().collect();
                 return Ok(operators::text_from(&text, &[subject]));
             }
             "map" => return self.mapped(subject, given),
@@ -111,7 +111,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         for item in items {
             let key = match attribute.filter(|path| !path.is_none()) {
                 Some(path) if path.is_text() => {
-                    let paths = text::printed(path).unwrap_or_default();
+                    let paths = path.printed().unwrap_or_default();
                     let mut keys = Vec::new();
                     for path in paths.split(',') {
                         let key = self.attribute(&item, &Operand::text(path))?;
@@ -270,8 +270,8 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         if given.positional.is_empty() {
             return Err("map takes a filter's name, or attribute=…".to_owned().into());
         }
-        let filter = text::printed(&given.positional.remove(0)).unwrap_or_default();
-        super::filters::check(&filter)?;
+        let filter = given.positional.remove(0).printed().unwrap_or_default();
+        filter_table::check(&filter)?;
         for item in items {
             self.machine.tick()?;
             let given = FilterArguments { positional: given.positional.clone(), named: given.named.clone() };
@@ -296,7 +296,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         };
         let test = match given.positional.is_empty() {
             true => None,
-            false => Some(text::printed(&given.positional.remove(0)).unwrap_or_default()),
+            false => Some(given.positional.remove(0).printed().unwrap_or_default()),
         };
         let wanted = name.starts_with("select");
         let mut kept = Vec::new();
@@ -328,7 +328,7 @@ fn unread(item: Operand<'_>) -> Operand<'_> {
 
 /// Texts are compared without case, unless asked for.
 fn comparable<'p>(key: Operand<'p>, sorting: Sorting) -> Operand<'p> {
-    match text::printed(&key) {
+    match key.printed() {
         Some(text) if key.is_text() && !sorting.by_case => Operand::text(text.to_lowercase()),
         _ => key,
     }

@@ -3,7 +3,7 @@
 use super::{
     call::{NamedArguments, no_method},
     evaluate::JinjaEvaluator,
-    filters::FilterArguments,
+    filter_table::FilterArguments,
     keys::{DictKey, Entries},
     operand::{DEEPEST, MutableDict, MutableList, Operand},
     operators,

@@ -9,6 +9,7 @@ mod checks;
 mod evaluate;
 mod examples;
 mod expression;
+mod filter_table;
 mod filters;
 mod grammar;
 mod keys;
@@ -16,7 +17,7 @@ mod lines;
 mod lists;
 mod looping;
 mod methods;
-mod node;
+pub(crate) mod node;
 mod operand;
 mod operators;
 mod possible;
@@ -29,17 +30,17 @@ mod wrapping;
 
 pub(crate) use cacheability::{walk_file, walk_part};
 pub(crate) use examples::{example, usage};
-pub(crate) use node::Tree;
 
 use crate::{
-    engine::{Template, Templates},
     evaluation::{EvaluationResult, Machine},
     framing,
     program::{CompiledTemplate, PartInputs, Program, TemplateNotes},
+    templates::{Template, Templates},
 };
 use evaluate::JinjaEvaluator;
 use grammar::{SyntaxProblem, TagSpacing};
 use haptic_model::Diagnostic;
+use node::Tree;
 use operand::Operand;
 
 /// Reads one template, as far as it can be.

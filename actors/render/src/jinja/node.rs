@@ -1,6 +1,9 @@
 //! A template as the evaluator walks it.
 
-use crate::{evaluation::At, output::Segment, value::Value};
+use crate::{
+    position::{At, Segment},
+    value::Value,
+};
 use std::{collections::BTreeMap, sync::Arc};
 
 /// One template.

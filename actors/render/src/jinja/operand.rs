@@ -5,8 +5,9 @@ use super::{
     keys::{DictKey, Entries},
     looping::LoopState,
     node::Macro,
+    text,
 };
-use crate::value::Value;
+use crate::{framing, value::Value};
 use std::{
     cell::{Cell, RefCell},
     ops::Deref,
@@ -176,7 +177,7 @@ impl Operand<'_> {
         match self {
             Self::Value(Value::Object(_)) => false,
             Self::Value(value) => value.holds_secret(),
-            Self::Markup(text) => text.contains(crate::framing::SECRET),
+            Self::Markup(text) => text.contains(framing::SECRET),
             _ if depth == 0 => true,
             Self::List(list) => list.items.borrow().iter().any(|item| item.is_secret(depth - 1)),
             Self::Tuple(items) => items.iter().any(|item| item.is_secret(depth - 1)),
@@ -191,7 +192,7 @@ impl Operand<'_> {
             Self::Value(Value::Missing) => "undefined".into(),
             Self::Value(Value::Null) => "none".into(),
             Self::Value(value) => value.describe(),
-            Self::Markup(text) => Value::text(&super::text::plain(text)).describe(),
+            Self::Markup(text) => Value::text(&text::plain(text)).describe(),
             Self::List(list) => format!("a list of {}", list.items.borrow().len()),
             Self::Tuple(items) => format!("a tuple of {}", items.len()),
             Self::Dict(dict) if dict.is_namespace => "a namespace".into(),
@@ -210,12 +211,38 @@ impl Operand<'_> {
     pub fn is_true(&self) -> bool {
         match self {
             Self::Value(value) => value.is_true(),
-            Self::Markup(text) => !super::text::is_empty(text),
+            Self::Markup(text) => !text::is_empty(text),
             Self::List(list) => !list.items.borrow().is_empty(),
             Self::Tuple(items) => !items.is_empty(),
             Self::Dict(dict) => dict.is_namespace || !dict.entries.borrow().is_empty(),
             _ => true,
         }
+    }
+
+    /// What is printed for it; `None` for what cannot be printed.
+    pub fn printed(&self) -> Option<Arc<str>> {
+        Some(match self {
+            Self::Value(Value::Text(text) | Value::Secret(text)) => text.clone(),
+            Self::Markup(text) => text::plain(text).into(),
+            Self::Value(Value::Bool(value)) => if *value { "True" } else { "False" }.into(),
+            Self::Value(Value::Number(number)) if number.is_f64() => text::float(number.as_f64()?).into(),
+            Self::Value(Value::Number(number)) => number.to_string().into(),
+            _ => return None,
+        })
+    }
+
+    /// Marked text: what is no text of a template stands between marks.
+    ///
+    /// # Errors
+    /// When it cannot be printed, or holds a mark.
+    pub fn marked(&self) -> Result<Arc<str>, String> {
+        if let Self::Markup(text) = self {
+            return Ok(text.clone());
+        }
+        let text = self.printed().ok_or_else(|| format!("{} is no text", self.describe()))?;
+        framing::check_value(&text)?;
+        let secret = if matches!(self, Self::Value(Value::Secret(_))) { "\u{E007}" } else { "" };
+        Ok(format!("{secret}{}{text}{}", framing::VALUE, framing::END).into())
     }
 
     /// The whole number it is.
@@ -248,7 +275,7 @@ impl Operand<'_> {
         let effort = effort.inner()?;
         Ok(match self {
             Self::Value(value) => value.clone(),
-            Self::Markup(text) => super::text::unmarked(text),
+            Self::Markup(text) => text::unmarked(text),
             Self::List(list) => {
                 let items = list.items.borrow();
                 Value::list(items.iter().map(|item| item.value_within(effort)).collect::<Result<_, _>>()?)

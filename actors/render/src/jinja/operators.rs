@@ -4,7 +4,6 @@ use super::{
     evaluate::JinjaEvaluator,
     node::{Comparison, Operator},
     operand::{DEEPEST, Effort, MOST_VISITED, Operand},
-    text,
 };
 use crate::{evaluation::EvaluationResult, framing, functions, value::Value};
 use std::{cell::Cell, cmp::Ordering, sync::Arc};
@@ -95,10 +94,9 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         let is_markup = all.iter().any(is_own_text);
         for operand in all {
             if is_markup {
-                result.push_str(&text::marked(operand)?);
+                result.push_str(&operand.marked()?);
             } else {
-                let text =
-                    text::printed(operand).ok_or_else(|| format!("{} is no text", operand.describe()))?;
+                let text = operand.printed().ok_or_else(|| format!("{} is no text", operand.describe()))?;
                 result.push_str(&text);
             }
             self.check_text(result.len())?;
@@ -126,7 +124,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         };
         let times = usize::try_from(times.max(0)).unwrap_or(usize::MAX);
         if of.is_text() {
-            let bytes = text::marked(of)?.len().saturating_mul(times);
+            let bytes = of.marked()?.len().saturating_mul(times);
             self.check_text(bytes)?;
             if bytes == 0 {
                 return Ok(match of {
@@ -226,8 +224,7 @@ pub(super) fn compare(how: Comparison, left: &Operand<'_>, right: &Operand<'_>) 
 
 fn within(item: &Operand<'_>, of: &Operand<'_>) -> Result<bool, String> {
     if of.is_text() {
-        let (Some(item), Some(of)) = (text::printed(item).filter(|_| item.is_text()), text::printed(of))
-        else {
+        let (Some(item), Some(of)) = (item.printed().filter(|_| item.is_text()), of.printed()) else {
             return Err(format!("a text can hold texts, {} is none", item.describe()));
         };
         return Ok(of.contains(&*item));
@@ -236,7 +233,7 @@ fn within(item: &Operand<'_>, of: &Operand<'_>) -> Result<bool, String> {
         return Ok(super::keys::DictKey::of(item).is_ok_and(|key| dict.entries.borrow().get(&key).is_some()));
     }
     if let Operand::Value(value @ (Value::Dict(_) | Value::Object(_))) = of {
-        let key = text::printed(item).filter(|_| item.is_text());
+        let key = item.printed().filter(|_| item.is_text());
         return Ok(key.is_some_and(|key| value.field(&key).is_ok_and(|found| found.is_some())));
     }
     let Some(length) = length(of) else {
@@ -279,7 +276,7 @@ pub(super) fn equal(left: &Operand<'_>, right: &Operand<'_>, depth: usize) -> Re
 fn equal_within(left: &Operand<'_>, right: &Operand<'_>, effort: Effort<'_>) -> Result<bool, String> {
     let effort = effort.inner()?;
     if left.is_text() && right.is_text() {
-        return Ok(text::printed(left) == text::printed(right));
+        return Ok(left.printed() == right.printed());
     }
     if let (Some(a), Some(b)) = (left.number(), right.number()) {
         #[expect(clippy::float_cmp, reason = "as Python compares them")]
@@ -320,7 +317,7 @@ pub(super) fn order(left: &Operand<'_>, right: &Operand<'_>, depth: usize) -> Re
 fn order_within(left: &Operand<'_>, right: &Operand<'_>, effort: Effort<'_>) -> Result<Ordering, String> {
     let effort = effort.inner()?;
     if left.is_text() && right.is_text() {
-        return Ok(text::printed(left).cmp(&text::printed(right)));
+        return Ok(left.printed().cmp(&right.printed()));
     }
     if let (Some(a), Some(b)) = (left.number(), right.number()) {
         return Ok(left.whole().zip(right.whole()).map_or_else(|| a.total_cmp(&b), |(a, b)| a.cmp(&b)));

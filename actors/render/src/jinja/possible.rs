@@ -1,10 +1,7 @@
 //! What a name or an expression may be, told from the templates alone.
 
 use super::node::{For, Macro};
-use crate::{
-    engine::Uncacheable,
-    evaluation::{At, cacheability::Holds},
-};
+use crate::{captured::Uncacheable, evaluation::cacheability::Holds, position::At};
 use std::{
     cell::{Cell, RefCell},
     rc::{Rc, Weak},

@@ -1,20 +1,7 @@
-//! Texts: as Python prints values, and marked text with or without its marks.
+//! Texts: as Python prints numbers and JSON, and marked text with or without its marks.
 
-use super::operand::Operand;
 use crate::{framing, value::Value};
 use std::sync::Arc;
-
-/// What is printed for a value; `None` for what cannot be printed.
-pub(super) fn printed(operand: &Operand<'_>) -> Option<Arc<str>> {
-    Some(match operand {
-        Operand::Value(Value::Text(text) | Value::Secret(text)) => text.clone(),
-        Operand::Markup(text) => plain(text).into(),
-        Operand::Value(Value::Bool(value)) => if *value { "True" } else { "False" }.into(),
-        Operand::Value(Value::Number(number)) if number.is_f64() => float(number.as_f64()?).into(),
-        Operand::Value(Value::Number(number)) => number.to_string().into(),
-        _ => return None,
-    })
-}
 
 /// A number with a fraction as Python prints it.
 pub(super) fn float(number: f64) -> String {
@@ -58,20 +45,6 @@ pub(super) fn unmarked(markup: &Arc<str>) -> Value {
         true if markup.contains(framing::SECRET) => Value::Secret(plain(markup).into()),
         true => Value::text(&plain(markup)),
     }
-}
-
-/// Marked text: what is no text of a template stands between marks.
-///
-/// # Errors
-/// When it cannot be printed, or holds a mark.
-pub(super) fn marked(operand: &Operand<'_>) -> Result<Arc<str>, String> {
-    if let Operand::Markup(text) = operand {
-        return Ok(text.clone());
-    }
-    let text = printed(operand).ok_or_else(|| format!("{} is no text", operand.describe()))?;
-    framing::check_value(&text)?;
-    let secret = if matches!(operand, Operand::Value(Value::Secret(_))) { "\u{E007}" } else { "" };
-    Ok(format!("{secret}{}{text}{}", framing::VALUE, framing::END).into())
 }
 
 /// Parts of marked text: template text, and what stands between marks, marks included.

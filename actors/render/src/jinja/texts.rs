@@ -4,7 +4,7 @@
 
 use super::{
     evaluate::JinjaEvaluator,
-    filters::FilterArguments,
+    filter_table::FilterArguments,
     operand::{DEEPEST, Operand},
     operators::text_from,
     text::{self, MarkupPart},
@@ -50,7 +50,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
             "urlencode" if !subject.is_text() && subject.number().is_none() => return self.query(subject),
             _ => {}
         }
-        let Some(of) = text::printed(subject) else {
+        let Some(of) = subject.printed() else {
             return Err(format!("{name}: {} is no text", subject.describe()).into());
         };
         let from = given.with(subject);
@@ -100,12 +100,12 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         name: &str,
         given: FilterArguments<'p>,
     ) -> EvaluationResult<Operand<'p>> {
-        let of = text::printed(subject).unwrap_or_default();
-        let argument = |place: usize| given.positional.get(place).and_then(text::printed);
+        let of = subject.printed().unwrap_or_default();
+        let argument = |place: usize| given.positional.get(place).and_then(Operand::printed);
         let from = given.with(subject);
         let width = || usize::try_from(given.whole(0, "width", 80)).unwrap_or(0);
         let fits = |with: &dyn Fn(&str) -> bool| match given.positional.first() {
-            Some(Operand::Tuple(all)) => all.iter().filter_map(text::printed).any(|one| with(&one)),
+            Some(Operand::Tuple(all)) => all.iter().filter_map(Operand::printed).any(|one| with(&one)),
             _ => argument(0).is_some_and(|one| with(&one)),
         };
         let bool = Operand::bool;
@@ -214,7 +214,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
     fn query(&mut self, of: &Operand<'p>) -> EvaluationResult<Operand<'p>> {
         let mut parts = Vec::new();
         for (key, value) in self.given_pairs(of)? {
-            let part = |of: &Operand<'p>| match text::printed(of) {
+            let part = |of: &Operand<'p>| match of.printed() {
                 Some(text) => Ok(urlencoded(&text, " ").replace(' ', "+")),
                 None => Err(format!("urlencode: {} is no text", of.describe())),
             };
@@ -238,7 +238,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
             |text| matches!(text, Operand::Markup(text) if !text.contains(crate::framing::is_mark)),
         );
         let width = match given.get(0, "width") {
-            Some(width) if width.is_text() => text::printed(width).unwrap_or_default().to_string(),
+            Some(width) if width.is_text() => width.printed().unwrap_or_default().to_string(),
             width => {
                 let width = usize::try_from(width.and_then(Operand::whole).unwrap_or(4)).unwrap_or(0);
                 self.check_text(width)?;
@@ -248,7 +248,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         let (first, blank) = (given.is_true(1, "first", false), given.is_true(2, "blank", false));
         let of = match subject {
             Operand::Markup(markup) if keeps_marks => markup.to_string(),
-            other => text::printed(other).unwrap_or_default().to_string(),
+            other => other.printed().unwrap_or_default().to_string(),
         };
         self.check_text(of.len().saturating_add(width.len().saturating_mul(of.matches('\n').count() + 1)))?;
         let mut result = String::new();
@@ -268,9 +268,9 @@ impl<'p> JinjaEvaluator<'_, 'p> {
     /// `'%s' % …`: what the template says of the form stays its text, what is put in is marked.
     pub fn format(&mut self, form: &Operand<'p>, arguments: &[Operand<'p>]) -> EvaluationResult<Operand<'p>> {
         let Operand::Markup(markup) = form else {
-            let plain = Operand::Markup(text::printed(form).unwrap_or_default());
+            let plain = Operand::Markup(form.printed().unwrap_or_default());
             if plain.describe().is_empty()
-                || text::printed(form).is_some_and(|text| text.contains(crate::framing::is_mark))
+                || form.printed().is_some_and(|text| text.contains(crate::framing::is_mark))
             {
                 return Err("the form holds a private-use character".to_owned().into());
             }
@@ -369,11 +369,11 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         result: &mut String,
     ) -> EvaluationResult {
         let shown = match kind {
-            's' if flags.is_empty() => text::marked(argument)?.to_string(),
+            's' if flags.is_empty() => argument.marked()?.to_string(),
             's' | 'd' | 'i' | 'u' | 'f' | 'x' | 'X' | 'o' => {
                 let shown = formatted(argument, flags, kind)?;
                 self.check_text(shown.len())?;
-                text::marked(&text_from(&shown, &[argument]))?.to_string()
+                text_from(&shown, &[argument]).marked()?.to_string()
             }
             other => return Err(format!("a form has no %{other}").into()),
         };
@@ -387,7 +387,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         let is_template =
             matches!(form, Operand::Markup(markup) if !markup.contains(crate::framing::is_mark));
         let say = |text: &str| text_from(text, &[form]);
-        let of = text::printed(form).unwrap_or_default();
+        let of = form.printed().unwrap_or_default();
         let (mut rest, mut next) = (&*of, 0);
         let mut parts: Vec<Operand<'p>> = Vec::new();
         while let Some(at) = rest.find(['{', '}']) {
@@ -414,7 +414,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
                 Err(_) => given.named.iter().find(|(name, _)| &**name == field).map(|(_, value)| value),
             };
             let value = value.ok_or_else(|| format!("the form has no argument for {{{field}}}"))?;
-            parts.push(match text::printed(value) {
+            parts.push(match value.printed() {
                 Some(text) if !is_template => text_from(&text, &[form, value]),
                 _ => value.clone(),
             });
@@ -440,8 +440,7 @@ fn formatted(argument: &Operand<'_>, flags: &str, kind: char) -> Result<String, 
     let whole = || argument.whole().map_or_else(|| number().map(|n| n as i64), Ok);
     let shown = match kind {
         's' => {
-            let text =
-                text::printed(argument).ok_or_else(|| format!("{} is no text", argument.describe()))?;
+            let text = argument.printed().ok_or_else(|| format!("{} is no text", argument.describe()))?;
             precision.map_or_else(|| text.to_string(), |most| text.chars().take(size(most)).collect())
         }
         'f' => format!("{:.*}", precision.map_or(6, size), number()?),
@@ -485,7 +484,7 @@ fn formatted(argument: &Operand<'_>, flags: &str, kind: char) -> Result<String, 
 
 /// Without white space, or the characters that are given, at its start, its end or both.
 fn trimmed<'t>(of: &'t str, given: &FilterArguments<'_>, [start, end]: [bool; 2]) -> &'t str {
-    let asked = given.get(0, "chars").filter(|chars| !chars.is_none()).and_then(text::printed);
+    let asked = given.get(0, "chars").filter(|chars| !chars.is_none()).and_then(Operand::printed);
     let goes = |c: char| match &asked {
         Some(asked) => asked.contains(c),
         None => c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c),

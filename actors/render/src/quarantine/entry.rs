@@ -1,7 +1,7 @@
 //! One object that is held back: which version of it, what stands in for it, and when it is tried again.
 
 use super::RenderTiming;
-use crate::engine::Read;
+use crate::input::Read;
 use haptic_model::{
     ActiveConfig, Diagnostic, Generation, Instead, Object, ObjectRef, Quarantined, Snapshots,
     pipeline::Rendered, store::Key,

@@ -15,8 +15,9 @@ mod overlay;
 mod trial;
 
 use crate::{
-    engine::{Compiled, Read, RenderLimits},
+    compiled::Compiled,
     faults::Faults,
+    input::{Read, RenderLimits},
     render::{Renderer, Rendering},
 };
 use entry::{FoundBy, QuarantineEntry, Replacement};

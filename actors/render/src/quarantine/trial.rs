@@ -14,8 +14,8 @@ use super::{
     entry::{self, ObservedRead, changed_for, is_same_in},
 };
 use crate::{
-    engine::Read,
     faults::{Fault, FaultKind, Faults},
+    input::Read,
 };
 use haptic_model::{
     Diagnostic, FailureReport, Fleet, Limit, Object, ObjectRef, Snapshots, pipeline::Rendered,

@@ -2,11 +2,11 @@
 
 use super::BlockWalk;
 use crate::{
-    engine::Uncacheable,
+    captured::Uncacheable,
     evaluation::cacheability::{DEEPEST, Holds},
     functions,
     jinja::{
-        filters::FILTERS,
+        filter_table::FILTERS,
         node::{CallArgument, ExpressionKind, JinjaExpression},
         possible::{Callable, Possible, PossibleScope, Resources},
     },
