@@ -1,7 +1,7 @@
 //! What one object asks for, before it is known who else asks for the same.
 
 use super::{
-    contest::{Age, ClaimantRank},
+    contest::{Age, ClaimPriority, ClaimantRank},
     findings::named_objects::NamedObject,
     matching::Match,
     names,
@@ -126,24 +126,6 @@ pub struct RouteClaim {
     pub group: usize,
     /// Whether another route of the object has the same match, and counts instead.
     pub repeated: bool,
-}
-
-/// How firmly requests are asked for: what is less counts before what is more.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ClaimPriority {
-    /// As it is written.
-    #[default]
-    Asked,
-    /// For what no other route of the same match in its namespace takes, whatever its age.
-    Fallback,
-    /// Other names of a host: for what no other route of the same match takes, whatever its age, and not at a host that another
-    /// namespace has.
-    Spare,
-    /// A family's redirect of another host, or of the root of one's own: for what no other route takes, neither one of a wildcard over
-    /// that host nor one for all paths of this one, and not at a host that another namespace has.
-    Redirect,
-    /// For what nobody else asks for, of whatever namespace: nothing is there (404), and what the object says of requests counts.
-    Rest,
 }
 
 /// A port of a Service, in the object's namespace.

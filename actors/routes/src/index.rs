@@ -3,8 +3,8 @@
 
 use super::{
     asked::Demands,
-    claims::{Backend, ClaimPriority, Claims, RouteClaim},
-    contest::{Claimant, Claimants, Contest, Holder},
+    claims::{Backend, Claims, RouteClaim},
+    contest::{ClaimPriority, Claimant, Claimants, Contest, Holder},
     families::neighbours::HostOfNamespace,
     findings::{
         certificates::{NamedCertificates, SecretsAtTime},

@@ -11,9 +11,9 @@ pub use of_hosts::host_options;
 use super::{
     app_root, auth,
     choices::Choices,
-    claims::{Backend, ClaimPriority, Claims, Fields, Port, RouteClaim, RouteGroup, ToHttps},
+    claims::{Backend, Claims, Fields, Port, RouteClaim, RouteGroup, ToHttps},
     class::Classes,
-    contest::Age,
+    contest::{Age, ClaimPriority},
     families::{About, Family, FamilySettings, ForeignOptions, PathRules},
     findings::{foreign, named_objects, nowhere},
     ingress_ground::IngressGround,

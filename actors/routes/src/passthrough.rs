@@ -4,7 +4,8 @@
 //! through, and nobody else.
 
 use super::{
-    claims::{Backend, ClaimPriority, Claims, RouteClaim, RouteGroup},
+    claims::{Backend, Claims, RouteClaim, RouteGroup},
+    contest::ClaimPriority,
     index::RouteIndex,
     matching::{ANY_HOST, Match, MatchShape},
     options::{self, Settings, difference::GroupOptions},

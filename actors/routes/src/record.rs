@@ -2,8 +2,8 @@
 
 use super::{
     auth,
-    claims::{Backend, ClaimPriority, Claims, RouteClaim, RouteGroup, ToHttps},
-    contest::Age,
+    claims::{Backend, Claims, RouteClaim, RouteGroup, ToHttps},
+    contest::{Age, ClaimPriority},
     findings::named_objects::NamedKind,
     hosts::{ClientCa, Tls},
     index::{RouteIndex, hosts_of},
