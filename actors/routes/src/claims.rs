@@ -6,7 +6,6 @@ use super::{
     matching::Match,
     names,
     options::class_objects::QualifiedName,
-    passthrough::PassedHosts,
     regex_cost::PatternCost,
 };
 use haptic_model::{Finding, ObjectRef};
@@ -127,6 +126,18 @@ pub struct RouteClaim {
     /// Whether another route of the object has the same match, and counts instead.
     pub repeated: bool,
 }
+
+/// A host that an object wants TLS passed through for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PassedHost {
+    /// Whose servers get it.
+    pub backend: Backend,
+    /// Whether requests over HTTP have a port of their own there; without one they are redirected to HTTPS.
+    pub has_http: bool,
+}
+
+/// The hosts that an object wants it for.
+pub(crate) type PassedHosts = BTreeMap<Arc<str>, PassedHost>;
 
 /// A port of a Service, in the object's namespace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

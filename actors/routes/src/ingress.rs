@@ -565,8 +565,12 @@ impl Reading<'_> {
     ) {
         match backend.map(|backend| self.backend(backend)) {
             Some(Ok(backend)) => self.route(wanted, Some(path), backend, pattern, own),
-            Some(Err(why)) => self.found(at(FindingKind::BackendInvalid, &wanted, format!("{wanted} {why}"))),
-            None => self.found(at(FindingKind::BackendInvalid, &wanted, format!("{wanted} has no backend"))),
+            Some(Err(why)) => {
+                self.found(wanted.finding(FindingKind::BackendInvalid, format!("{wanted} {why}")))
+            }
+            None => {
+                self.found(wanted.finding(FindingKind::BackendInvalid, format!("{wanted} has no backend")))
+            }
         }
     }
 
@@ -758,9 +762,4 @@ impl Reading<'_> {
 /// ingress-nginx reads the type `ImplementationSpecific`, and none, as `Prefix` (`internal/k8s/main.go`, `SetDefaultNGINXPathType`).
 fn prefix_or_exact(path_type: Option<&str>) -> &str {
     path_type.filter(|path_type| *path_type != "ImplementationSpecific").unwrap_or("Prefix")
-}
-
-/// What is found at the host and the path of a route.
-pub(crate) fn at(kind: FindingKind, wanted: &Match, sentence: String) -> Finding {
-    Finding::new(kind, sentence).at_host(&wanted.host).at_path(&shortened(&wanted.path))
 }

@@ -32,6 +32,7 @@ pub mod memory;
 pub mod names;
 pub mod options;
 pub mod owners;
+mod passing;
 mod passthrough;
 pub mod path;
 pub mod patterns;
