@@ -2,18 +2,20 @@
 
 use super::{
     contest::{Age, ClaimPriority, ClaimantRank},
-    findings::named_objects::NamedObject,
     matching::Match,
+    named_objects::NamedObject,
     names,
-    options::class_objects::QualifiedName,
     regex_cost::PatternCost,
 };
-use haptic_model::{Finding, ObjectRef};
+use haptic_model::{Finding, ObjectRef, host_name::is_host};
 use serde_json::{Map, Value};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
 };
+
+/// Namespace and name of an object.
+pub(crate) type QualifiedName = (Arc<str>, Arc<str>);
 
 /// Everything that one object asks for.
 #[derive(Clone, Debug, PartialEq)]
@@ -157,6 +159,24 @@ pub enum Port {
     Name(Arc<str>),
 }
 
+impl Backend {
+    /// Of `NAME:PORT`.
+    pub(crate) fn of(text: &str) -> Option<Self> {
+        let (service, port) = text.split_once(':')?;
+        let port = match port.parse::<u16>() {
+            Ok(0) => return None,
+            Ok(number) => Port::Number(number),
+            Err(_) => Port::Name(port.into()),
+        };
+        let is_label = |text: &str| is_host(text) && !text.contains(['.', '*']);
+        let is_port = match &port {
+            Port::Number(_) => true,
+            Port::Name(name) => is_label(name),
+        };
+        (is_label(service) && is_port).then(|| Self { service: service.into(), port })
+    }
+}
+
 impl Port {
     /// As templates read it.
     #[must_use]
@@ -230,6 +250,28 @@ impl std::fmt::Display for Port {
         match self {
             Self::Number(number) => number.fmt(f),
             Self::Name(name) => name.fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_service_has_a_port_by_number_or_name() {
+        for (text, good) in [
+            ("v2:80", true),
+            ("v2:web", true),
+            ("v2", false),
+            ("v2:", false),
+            ("v2:0", false),
+            ("v2:65536x", true),
+            ("other/v2:80", false),
+            ("other.v2:80", false),
+            ("V2:80", false),
+        ] {
+            assert_eq!(Backend::of(text).is_some(), good, "{text}");
         }
     }
 }

@@ -8,7 +8,7 @@ use super::{
     families::neighbours::HostOfNamespace,
     findings::{
         certificates::{NamedCertificates, SecretsAtTime},
-        named_objects::NamedObjects,
+        missing_objects::NamedObjects,
     },
     hosts::{Hosts, Tls},
     lists::{HostList, ListEntry, Lists},

@@ -15,10 +15,11 @@ use super::{
     class::Classes,
     contest::{Age, ClaimPriority},
     families::{About, Family, FamilySettings, ForeignOptions, PathRules},
-    findings::{foreign, named_objects, nowhere},
+    findings::{foreign, nowhere},
     ingress_ground::IngressGround,
     lists::encoded,
     matching::{ANY_HOST, Match, host_of},
+    named_objects,
     options::{
         self, Settings,
         class_objects::{self, qualified_service},

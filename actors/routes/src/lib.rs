@@ -29,6 +29,7 @@ pub mod ingress_ground;
 mod lists;
 pub mod matching;
 pub mod memory;
+mod named_objects;
 pub mod names;
 pub mod options;
 pub mod owners;

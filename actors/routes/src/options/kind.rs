@@ -14,7 +14,7 @@ use super::{
     value::OptionValue,
 };
 use crate::{
-    choices::service_port,
+    claims::Backend,
     conditions::{self, Of},
     regex_cost,
     tcp::is_ports,
@@ -236,7 +236,7 @@ impl Kind {
                 Some(OptionValue::Conditions(read.into()))
             }
             Self::QualifiedName(_) => qualified_name(text).map(|_| OptionValue::Text(text.to_owned())),
-            Self::ServicePort => service_port(text).map(|_| OptionValue::Text(text.to_owned())),
+            Self::ServicePort => Backend::of(text).map(|_| OptionValue::Text(text.to_owned())),
             Self::QualifiedServicePort => qualified_service(text).map(|_| OptionValue::Text(text.to_owned())),
             Self::Weights => weights(text).map(OptionValue::Weights),
             Self::Regex => return regex(text.to_owned()),
@@ -511,7 +511,7 @@ fn weights(text: &str) -> Option<Vec<(String, u64)>> {
     let one = |part: &str| {
         let (service, weight) = part.trim().split_once('=')?;
         let weight = number(weight).filter(|weight| *weight <= 100)?;
-        service_port(service).map(|_| (service.to_owned(), weight))
+        Backend::of(service).map(|_| (service.to_owned(), weight))
     };
     let all: Vec<(String, u64)> = text.split(',').take(MOST_WEIGHTS + 1).map(one).collect::<Option<_>>()?;
     let together: u64 = all.iter().map(|(_, weight)| weight).sum();
