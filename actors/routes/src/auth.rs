@@ -6,7 +6,7 @@ use crate::{
     names::name_of,
     options::{
         PREFIX,
-        auth::{AuthPlace, AuthUrl},
+        auth_url::{AuthPlace, AuthUrl},
         paths::{PATHS, paths},
     },
 };

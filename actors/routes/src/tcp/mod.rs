@@ -6,12 +6,12 @@
 mod claims;
 mod config_maps;
 mod custom_resources;
-mod ports;
+pub(crate) mod ports;
 #[cfg(test)]
 mod tests;
 
-pub use claims::is_ports;
 pub(crate) use ports::ListedPorts;
+pub use ports::is_ports;
 
 use crate::{
     claims::Port,

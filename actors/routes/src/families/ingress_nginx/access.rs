@@ -2,7 +2,7 @@
 
 use crate::{
     families::{Said, Translation},
-    options::{quantity::milliseconds, table::REFUSALS},
+    options::{quantity::milliseconds, row::REFUSALS},
 };
 use std::collections::BTreeSet;
 
