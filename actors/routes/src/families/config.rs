@@ -1,7 +1,7 @@
 //! What the ConfigMap of a family's own controller says: read once, for all Ingresses of the family.
 
 use super::{
-    Family,
+    family::Family,
     key::{FamilyKey, KeyOutcome, KeyPlace, KeyTarget, WrongValue},
     values::ForeignValue,
 };

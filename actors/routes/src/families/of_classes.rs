@@ -1,6 +1,6 @@
 //! The families with what the ConfigMaps of their controllers say: of all their Ingresses, and of those of one class.
 
-use super::{Family, FamilyConfig, FamilySettings};
+use super::{config::FamilyConfig, family::Family, settings::FamilySettings};
 use crate::{config_maps, sentences::shortened};
 use haptic_model::{Finding, HAProxyTemplateConfigSpec, ObjectRef, Snapshots};
 use serde_json::Value;

@@ -14,15 +14,12 @@ mod passwords;
 mod redirects;
 mod servers;
 mod snippets;
-mod table;
+pub(super) mod table;
 mod tls;
 mod values;
 
 use super::translation::{Said, Translation};
-pub use table::TABLE;
-
-/// What its annotations begin with.
-pub const PREFIXES: &[&str] = &["nginx.ingress.kubernetes.io/"];
+pub use table::{PREFIXES, TABLE};
 
 /// What takes several keys to say.
 pub(super) const GROUPS: &[fn(&Said<'_>, &mut Translation<'_>)] = &[
