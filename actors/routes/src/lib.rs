@@ -45,10 +45,12 @@ mod sentences;
 mod separate_hosts;
 pub mod services;
 mod settings_shape;
+mod store_names;
 pub mod stores;
 pub mod tcp;
 pub mod userlists;
 
 pub use record::OPTIONS_OF_GROUPS;
 pub use settings_shape::unreadable_settings;
-pub use stores::{Routes, class_settings_of, options_of, store_of};
+pub use store_names::{class_settings_of, options_of, store_of};
+pub use stores::Routes;

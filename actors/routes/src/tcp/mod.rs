@@ -19,7 +19,7 @@ use crate::{
     names,
     options::Settings,
     services,
-    stores::store_of,
+    store_names::store_of,
 };
 use claims::{AskedBy, AskedPorts, TcpClaim, TcpTls};
 use haptic_model::{ActiveConfig, Finding, FindingKind, Findings, Object, ObjectRef, Snapshot, Snapshots};
