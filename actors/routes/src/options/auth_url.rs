@@ -123,6 +123,11 @@ impl AuthPlace {
     }
 }
 
+/// A URL with the scheme of the request is asked over TLS.
+pub(crate) fn without_scheme(url: &str) -> String {
+    url.trim().replacen("$scheme://", "https://", 1)
+}
+
 /// Whether `text` is where clients sign in.
 pub(super) fn is_sign_in(text: &str) -> bool {
     let begins = ["https://", "http://", "$scheme://", "/"].iter().any(|start| text.starts_with(start));

@@ -1,7 +1,6 @@
 //! The forms that texts must have which options take as they are.
 
-use super::{auth_url::is_sign_in, quantity::number};
-use crate::tcp::ports::is_ports;
+use super::{auth_url::is_sign_in, quantity::number, tcp_ports::is_ports};
 use haptic_model::host_name::is_host;
 
 /// What stands for the host of the request.

@@ -34,6 +34,7 @@ pub(crate) mod row;
 mod settings;
 pub mod table;
 mod tcp;
+pub(crate) mod tcp_ports;
 #[cfg(test)]
 mod tests;
 pub(crate) mod tls;

@@ -1,11 +1,12 @@
 //! What asks for a port.
 
-use super::ports::read_port;
 use crate::{
     claims::{Backend, Port},
     contest::Age,
     findings::certificates::NamedCertificates,
-    options::{self, PREFIX, Settings, Written, level::Level, table::row, value::OptionValue},
+    options::{
+        self, PREFIX, Settings, Written, level::Level, table::row, tcp_ports::read_port, value::OptionValue,
+    },
     sentences::shortened,
 };
 use haptic_model::{Finding, FindingKind, Object, ObjectRef, Snapshot};

@@ -6,12 +6,12 @@
 mod claims;
 mod config_maps;
 mod custom_resources;
-pub(crate) mod ports;
+mod ports;
 #[cfg(test)]
 mod tests;
 
+pub use crate::options::tcp_ports::is_ports;
 pub(crate) use ports::ListedPorts;
-pub use ports::is_ports;
 
 use crate::{
     claims::Port,

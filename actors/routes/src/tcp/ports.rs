@@ -1,34 +1,10 @@
-//! Ports of TCP: as Services and ConfigMaps ask for them, and those of the setting `tcpPorts`, with ranges of them.
+//! The setting `tcpPorts`: ports and ranges of them.
 
-use crate::claims::Port;
 use serde_json::{Map, Value};
 use std::{collections::BTreeMap, ops::RangeInclusive, sync::Arc};
 
 /// So many ports HAProxy listens at for that: each is a line.
 const MOST: usize = 256;
-
-/// `PORT` or `PORT:PORT OF THE SERVICE`, the latter a number or a name.
-pub(super) fn read_port(text: &str) -> Option<(u16, Port)> {
-    let (port, of_service) = text.split_once(':').unwrap_or((text, text));
-    let number = |text: &str| text.parse::<u16>().ok().filter(|port| *port > 0);
-    Some((number(port)?, port_of(of_service)?))
-}
-
-/// A port of a Service by number or name.
-pub(super) fn port_of(text: &str) -> Option<Port> {
-    if text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return text.parse().ok().filter(|port| *port > 0).map(Port::Number);
-    }
-    let is_name =
-        text.len() <= 63 && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
-    is_name.then(|| Port::Name(text.into()))
-}
-
-/// Whether a text is some of `PORT` and `PORT:PORT OF THE SERVICE`, with commas between.
-#[must_use]
-pub fn is_ports(text: &str) -> bool {
-    text.split(',').all(|one| read_port(one.trim()).is_some())
-}
 
 /// The ports that the operator lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

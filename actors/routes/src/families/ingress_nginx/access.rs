@@ -2,7 +2,7 @@
 
 use crate::{
     families::{Said, Translation},
-    options::{quantity::milliseconds, row::REFUSALS},
+    options::{auth_url::without_scheme, quantity::milliseconds, row::REFUSALS},
 };
 use std::collections::BTreeSet;
 
@@ -34,7 +34,7 @@ pub fn asked(said: &Said<'_>, to: &mut Translation<'_>) {
     if !is_url {
         return to.close("auth-url", "is no URL");
     }
-    to.set("auth-url", &crate::auth::without_scheme(url), "auth-url");
+    to.set("auth-url", &without_scheme(url), "auth-url");
     if !to.values.contains_key("auth-url") {
         return;
     }
