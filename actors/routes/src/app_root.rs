@@ -2,9 +2,9 @@
 
 use crate::{
     claims::Claims,
-    families::{ForeignOptions, neighbours::OptionValues},
+    families::ForeignOptions,
     matching::{Match, MatchShape},
-    options::{self, groups::Grouping},
+    options::{self, groups::Grouping, value::OptionValues},
 };
 use haptic_model::Finding;
 use std::collections::BTreeMap;

@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn who_is_asked_is_there_once_for_each_namespace() {
         let url = |text: &str| {
-            let url = crate::options::auth::AuthUrl::of(text).unwrap();
+            let url = crate::options::auth_url::AuthUrl::of(text).unwrap();
             claims(json!({"auth-url": url.to_json()}))
         };
         let mut asked = Demands::default();

@@ -6,7 +6,7 @@ use crate::{
     names::name_of,
     options::{
         PREFIX,
-        auth::{AuthPlace, AuthUrl},
+        auth_url::{AuthPlace, AuthUrl, without_scheme},
         paths::{PATHS, paths},
     },
 };
@@ -119,11 +119,6 @@ pub fn hosts_named_by(json: &[u8]) -> BTreeSet<String> {
         _ => None,
     });
     hosts.collect()
-}
-
-/// A URL with the scheme of the request is asked over TLS.
-pub(crate) fn without_scheme(url: &str) -> String {
-    url.trim().replacen("$scheme://", "https://", 1)
 }
 
 #[cfg(test)]

@@ -2,12 +2,8 @@
 //!
 //! What decides is one text of the group, which HAProxy's Lua reads: a change of it is a change of a map's entry.
 
-use crate::{
-    claims::{Backend, Port},
-    lists::encoded,
-    options::difference::GroupOptions,
-};
-use haptic_model::{Digest, host_name::is_host};
+use crate::{claims::Backend, lists::encoded, options::difference::GroupOptions};
+use haptic_model::Digest;
 use serde_json::Value;
 
 /// The option that names a Service which gets copies of requests.
@@ -29,31 +25,15 @@ pub(crate) struct Choices {
     errors: Option<Backend>,
 }
 
-/// A port of a Service: `NAME:PORT`.
-pub(crate) fn service_port(text: &str) -> Option<Backend> {
-    let (service, port) = text.split_once(':')?;
-    let port = match port.parse::<u16>() {
-        Ok(0) => return None,
-        Ok(number) => Port::Number(number),
-        Err(_) => Port::Name(port.into()),
-    };
-    let is_label = |text: &str| is_host(text) && !text.contains(['.', '*']);
-    let is_port = match &port {
-        Port::Number(_) => true,
-        Port::Name(name) => is_label(name),
-    };
-    (is_label(service) && is_port).then(|| Backend { service: service.into(), port })
-}
-
 impl Choices {
     /// What a group's options say.
     pub fn of(options: GroupOptions<'_>) -> Self {
-        let named = |option: &str| options.text(option).and_then(service_port);
+        let named = |option: &str| options.text(option).and_then(Backend::of);
         let (canary, mirror) = (named("canary-service"), named(MIRROR));
         let (default, errors) = (named("default-service"), named("error-service"));
         let weights = options.get("weights").and_then(Value::as_array).into_iter().flatten();
         let weighted = weights.filter_map(|one| {
-            Some((service_port(one.get("service")?.as_str()?)?, one.get("weight")?.as_u64()?))
+            Some((Backend::of(one.get("service")?.as_str()?)?, one.get("weight")?.as_u64()?))
         });
         Self { canary, weighted: weighted.collect(), mirror, default, errors }
     }
@@ -128,23 +108,6 @@ fn stickiness(options: GroupOptions<'_>) -> Option<&'static str> {
 mod tests {
     use super::*;
     use serde_json::{Map, json};
-
-    #[test]
-    fn a_service_has_a_port_by_number_or_name() {
-        for (text, good) in [
-            ("v2:80", true),
-            ("v2:web", true),
-            ("v2", false),
-            ("v2:", false),
-            ("v2:0", false),
-            ("v2:65536x", true),
-            ("other/v2:80", false),
-            ("other.v2:80", false),
-            ("V2:80", false),
-        ] {
-            assert_eq!(service_port(text).is_some(), good, "{text}");
-        }
-    }
 
     #[test]
     fn what_decides_is_one_text_without_what_settings_are_split_at() {

@@ -1,20 +1,21 @@
 //! What one object asks for, before it is known who else asks for the same.
 
 use super::{
-    contest::{Age, ClaimantRank},
-    findings::named_objects::NamedObject,
+    contest::{Age, ClaimPriority, ClaimantRank},
     matching::Match,
+    named_objects::NamedObject,
     names,
-    options::class_objects::QualifiedName,
-    passthrough::PassedHosts,
     regex_cost::PatternCost,
 };
-use haptic_model::{Finding, ObjectRef};
+use haptic_model::{Finding, ObjectRef, host_name::is_host};
 use serde_json::{Map, Value};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
 };
+
+/// Namespace and name of an object.
+pub(crate) type QualifiedName = (Arc<str>, Arc<str>);
 
 /// Everything that one object asks for.
 #[derive(Clone, Debug, PartialEq)]
@@ -128,23 +129,17 @@ pub struct RouteClaim {
     pub repeated: bool,
 }
 
-/// How firmly requests are asked for: what is less counts before what is more.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ClaimPriority {
-    /// As it is written.
-    #[default]
-    Asked,
-    /// For what no other route of the same match in its namespace takes, whatever its age.
-    Fallback,
-    /// Other names of a host: for what no other route of the same match takes, whatever its age, and not at a host that another
-    /// namespace has.
-    Spare,
-    /// A family's redirect of another host, or of the root of one's own: for what no other route takes, neither one of a wildcard over
-    /// that host nor one for all paths of this one, and not at a host that another namespace has.
-    Redirect,
-    /// For what nobody else asks for, of whatever namespace: nothing is there (404), and what the object says of requests counts.
-    Rest,
+/// A host that an object wants TLS passed through for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PassedHost {
+    /// Whose servers get it.
+    pub backend: Backend,
+    /// Whether requests over HTTP have a port of their own there; without one they are redirected to HTTPS.
+    pub has_http: bool,
 }
+
+/// The hosts that an object wants it for.
+pub(crate) type PassedHosts = BTreeMap<Arc<str>, PassedHost>;
 
 /// A port of a Service, in the object's namespace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -162,6 +157,24 @@ pub enum Port {
     Number(u16),
     /// By name.
     Name(Arc<str>),
+}
+
+impl Backend {
+    /// Of `NAME:PORT`.
+    pub(crate) fn of(text: &str) -> Option<Self> {
+        let (service, port) = text.split_once(':')?;
+        let port = match port.parse::<u16>() {
+            Ok(0) => return None,
+            Ok(number) => Port::Number(number),
+            Err(_) => Port::Name(port.into()),
+        };
+        let is_label = |text: &str| is_host(text) && !text.contains(['.', '*']);
+        let is_port = match &port {
+            Port::Number(_) => true,
+            Port::Name(name) => is_label(name),
+        };
+        (is_label(service) && is_port).then(|| Self { service: service.into(), port })
+    }
 }
 
 impl Port {
@@ -237,6 +250,28 @@ impl std::fmt::Display for Port {
         match self {
             Self::Number(number) => number.fmt(f),
             Self::Name(name) => name.fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_service_has_a_port_by_number_or_name() {
+        for (text, good) in [
+            ("v2:80", true),
+            ("v2:web", true),
+            ("v2", false),
+            ("v2:", false),
+            ("v2:0", false),
+            ("v2:65536x", true),
+            ("other/v2:80", false),
+            ("other.v2:80", false),
+            ("V2:80", false),
+        ] {
+            assert_eq!(Backend::of(text).is_some(), good, "{text}");
         }
     }
 }

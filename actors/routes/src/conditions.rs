@@ -1,9 +1,6 @@
 //! What a request must have besides its path for a route to take it: a method, headers, parameters of its query.
 
-use crate::{
-    lists::encoded,
-    regex_cost::{self, Compared, PatternCost},
-};
+use crate::regex_cost::{self, Compared, PatternCost};
 use serde::{Deserialize, Serialize};
 
 /// So many lines one option has.
@@ -58,22 +55,6 @@ impl RouteConditions {
     #[must_use]
     pub fn rank(&self) -> impl Ord + use<> {
         (!self.methods.is_empty(), self.headers.len(), self.query.len())
-    }
-
-    /// As HAProxy's Lua reads it, each behind a comma.
-    #[must_use]
-    pub fn text(&self) -> String {
-        let mut all = String::new();
-        if !self.methods.is_empty() {
-            all = format!(",method|{}", self.methods.join("|"));
-        }
-        for (kind, conditions) in [("header", &self.headers), ("query", &self.query)] {
-            for Condition { name, value, longest } in conditions {
-                let longest = longest.map(|longest| format!("|{longest}")).unwrap_or_default();
-                all += &format!(",{kind}|{}|{}{longest}", encoded(name), encoded(value));
-            }
-        }
-        all
     }
 }
 
@@ -149,14 +130,9 @@ mod tests {
     }
 
     #[test]
-    fn a_list_has_them_without_what_it_is_split_at() {
-        let conditions = RouteConditions {
-            methods: vec!["GET".into(), "PUT".into()],
-            headers: read("X-A: a|b,c;", Of::Header, true).unwrap(),
-            query: read("q= ", Of::Query, false).unwrap(),
-        };
-        let longest = conditions.headers[0].longest.unwrap();
-        assert_eq!(conditions.text(), format!(",method|GET|PUT,header|x-a|a%7Cb%2Cc%3B|{longest},query|q|"));
+    fn only_expressions_cost_something() {
+        let headers = read("X-A: a|b,c;", Of::Header, true).unwrap();
+        let conditions = RouteConditions { headers, ..RouteConditions::default() };
         assert!(conditions.cost().is_some() && RouteConditions::default().cost().is_none());
     }
 }

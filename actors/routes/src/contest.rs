@@ -3,7 +3,6 @@
 //! The namespace that asked first has it: that of the oldest object, of equal ages the first by namespace and name. Within a namespace the last
 //! by name is the first where its own controller has it so. A namespace that had it keeps its age there as long as it is remembered ([`super::memory`]).
 
-use crate::claims::ClaimPriority;
 use haptic_model::{HostHold, ObjectRef};
 use std::{cmp::Ordering, sync::Arc};
 
@@ -14,6 +13,24 @@ pub enum Age {
     Since(Arc<str>),
     /// Without one it is younger than all others.
     Unknown,
+}
+
+/// How firmly requests are asked for: what is less counts before what is more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ClaimPriority {
+    /// As it is written.
+    #[default]
+    Asked,
+    /// For what no other route of the same match in its namespace takes, whatever its age.
+    Fallback,
+    /// Other names of a host: for what no other route of the same match takes, whatever its age, and not at a host that another
+    /// namespace has.
+    Spare,
+    /// A family's redirect of another host, or of the root of one's own: for what no other route takes, neither one of a wildcard over
+    /// that host nor one for all paths of this one, and not at a host that another namespace has.
+    Redirect,
+    /// For what nobody else asks for, of whatever namespace: nothing is there (404), and what the object says of requests counts.
+    Rest,
 }
 
 /// An object that asks for one thing.

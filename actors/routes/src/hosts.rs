@@ -5,8 +5,8 @@
 //! for its requests go there. Nobody else's certificate is served and nobody else's CA asked for.
 
 use super::{
-    claims::{ClaimPriority, Claims},
-    contest::{Age, Claimant, Claimants, Contest, Holder},
+    claims::Claims,
+    contest::{Age, ClaimPriority, Claimant, Claimants, Contest, Holder},
     matching::{ANY_HOST, wildcard_over},
     owners::Owners,
     separate_hosts::SeparateHosts,

@@ -3,19 +3,18 @@
 
 use super::{
     asked::Demands,
-    claims::{Backend, ClaimPriority, Claims, RouteClaim},
-    contest::{Claimant, Claimants, Contest, Holder},
+    claims::{Backend, Claims, RouteClaim},
+    contest::{ClaimPriority, Claimant, Claimants, Contest, Holder},
     families::neighbours::HostOfNamespace,
     findings::{
         certificates::{NamedCertificates, SecretsAtTime},
-        named_objects::NamedObjects,
+        missing_objects::NamedObjects,
     },
     hosts::{Hosts, Tls},
     lists::{HostList, ListEntry, Lists},
     matching::{Match, MatchShape, candidates_of, hosts, wildcard_over},
     memory::{Clock, Memory, Thing},
     owners::Owners,
-    passthrough::is_root,
     record,
     reload_pace::{ReloadPace, ReloadsPerMinute},
 };
@@ -491,7 +490,7 @@ impl RouteIndex {
                         .and_then(|claims| claims.passed.as_ref())
                         .is_some_and(|passed| passed.contains_key(&wanted.host))
                 };
-                if is_root(&wanted) && contest.claimants.iter().any(passes) {
+                if wanted.is_root() && contest.claimants.iter().any(passes) {
                     touched.pass(&wanted.host, &self.hosts);
                 }
                 is_different = true;

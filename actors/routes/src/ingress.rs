@@ -11,14 +11,15 @@ pub use of_hosts::host_options;
 use super::{
     app_root, auth,
     choices::Choices,
-    claims::{Backend, ClaimPriority, Claims, Fields, Port, RouteClaim, RouteGroup, ToHttps},
+    claims::{Backend, Claims, Fields, Port, RouteClaim, RouteGroup, ToHttps},
     class::Classes,
-    contest::Age,
-    families::{About, Family, FamilySettings, ForeignOptions, PathRules},
-    findings::{foreign, named_objects, nowhere},
+    contest::{Age, ClaimPriority},
+    families::{About, Family, FamilySettings, ForeignOptions},
+    findings::{foreign, nowhere},
     ingress_ground::IngressGround,
     lists::encoded,
     matching::{ANY_HOST, Match, host_of},
+    named_objects,
     options::{
         self, Settings,
         class_objects::{self, qualified_service},
@@ -35,16 +36,16 @@ use super::{
 };
 use context::IngressContext;
 use haptic_model::{Finding, FindingKind, host_name::is_host};
-use manifest::{HttpPath, Ingress, IngressBackend, Rule, Tls, TlsHosts, backend_of, named_hosts, paths_of};
-use of_hosts::{spreads, takes_all};
+use manifest::{
+    CLASS_ANNOTATION, HttpPath, Ingress, IngressBackend, Rule, Tls, TlsHosts, backend_of, named_hosts,
+    paths_of, prefix_or_exact,
+};
+use of_hosts::{hosts_of_patterns, spreads, takes_all};
 use serde_json::{Map, Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
     sync::Arc,
 };
-
-/// The annotation that named the class before `spec.ingressClassName` did.
-const CLASS_ANNOTATION: &str = "kubernetes.io/ingress.class";
 
 /// What the Ingress in `json` asks for; `None` when its class is not ours.
 ///
@@ -253,13 +254,6 @@ fn group_of(
         }
     }
     group
-}
-
-/// The hosts of which all paths are regular expressions by what an Ingress says itself.
-fn hosts_of_patterns(rules: &[Rule], family: Option<&PathRules>) -> HashSet<Arc<str>> {
-    let Some(family) = family else { return HashSet::new() };
-    let is_of = |rule: &&Rule| family.patterns || family.rewrites(paths_of(rule).map(|(text, _)| text));
-    rules.iter().filter(is_of).map(|rule| host_of(rule.host.as_deref().unwrap_or_default())).collect()
 }
 
 /// A path as that of a cookie.
@@ -565,8 +559,12 @@ impl Reading<'_> {
     ) {
         match backend.map(|backend| self.backend(backend)) {
             Some(Ok(backend)) => self.route(wanted, Some(path), backend, pattern, own),
-            Some(Err(why)) => self.found(at(FindingKind::BackendInvalid, &wanted, format!("{wanted} {why}"))),
-            None => self.found(at(FindingKind::BackendInvalid, &wanted, format!("{wanted} has no backend"))),
+            Some(Err(why)) => {
+                self.found(wanted.finding(FindingKind::BackendInvalid, format!("{wanted} {why}")))
+            }
+            None => {
+                self.found(wanted.finding(FindingKind::BackendInvalid, format!("{wanted} has no backend")))
+            }
         }
     }
 
@@ -753,14 +751,4 @@ impl Reading<'_> {
         let brought = brought.into_iter().map(|(host, secrets)| (host, secrets.into()));
         self.claims.certificates = brought.collect();
     }
-}
-
-/// ingress-nginx reads the type `ImplementationSpecific`, and none, as `Prefix` (`internal/k8s/main.go`, `SetDefaultNGINXPathType`).
-fn prefix_or_exact(path_type: Option<&str>) -> &str {
-    path_type.filter(|path_type| *path_type != "ImplementationSpecific").unwrap_or("Prefix")
-}
-
-/// What is found at the host and the path of a route.
-pub(crate) fn at(kind: FindingKind, wanted: &Match, sentence: String) -> Finding {
-    Finding::new(kind, sentence).at_host(&wanted.host).at_path(&shortened(&wanted.path))
 }

@@ -4,6 +4,7 @@
 //! so what it costs is its namespace's own; what it may cost is bounded all the same.
 
 use crate::{
+    conditions::{Condition, RouteConditions},
     matching::{Match, MatchShape},
     regex_cost::PatternCost,
 };
@@ -192,10 +193,25 @@ impl ListEntry<'_> {
             MatchShape::Regex(pattern) => ("regex", encoded(pattern)),
         };
         let longest = self.cost.map_or(0, |cost| cost.longest_path);
-        let conditions = self.wanted.conditions.as_ref().map(|all| all.text()).unwrap_or_default();
+        let conditions = self.wanted.conditions.as_deref().map(text_of).unwrap_or_default();
         let owner = if self.owner.is_empty() { String::new() } else { format!(":{}", self.owner) };
         format!("{},{kind},{longest}{owner},{},{pattern}{conditions};", self.wanted.number(), encoded(path))
     }
+}
+
+/// What else a request must have, each behind a comma.
+fn text_of(RouteConditions { methods, headers, query }: &RouteConditions) -> String {
+    let mut all = String::new();
+    if !methods.is_empty() {
+        all = format!(",method|{}", methods.join("|"));
+    }
+    for (kind, conditions) in [("header", headers), ("query", query)] {
+        for Condition { name, value, longest } in conditions {
+            let longest = longest.map(|longest| format!("|{longest}")).unwrap_or_default();
+            all += &format!(",{kind}|{}|{}{longest}", encoded(name), encoded(value));
+        }
+    }
+    all
 }
 
 /// What delimits entries, and what a line of a map or of HAProxy's socket could read otherwise, as escapes.
@@ -214,7 +230,7 @@ pub(crate) fn encoded(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::{
-        conditions::{self, Of, RouteConditions},
+        conditions::{self, Of},
         patterns,
     };
 
@@ -296,5 +312,19 @@ mod tests {
         assert!(list.entries.len() > 12 && list.chunks().len() <= MOST_CHUNKS, "{}", list.entries.len());
         let list = HostList::shared(&[("blog", ListEntry { wanted: &greedy, owner: "", cost: dear }); 8]);
         assert_eq!((list.entries.len(), list.left_out), (5, 3));
+    }
+
+    #[test]
+    fn conditions_have_nothing_that_a_list_is_split_at() {
+        let conditions = RouteConditions {
+            methods: vec!["GET".into(), "PUT".into()],
+            headers: conditions::read("X-A: a|b,c;", Of::Header, true).unwrap(),
+            query: conditions::read("q= ", Of::Query, false).unwrap(),
+        };
+        let longest = conditions.headers[0].longest.unwrap();
+        assert_eq!(
+            text_of(&conditions),
+            format!(",method|GET|PUT,header|x-a|a%7Cb%2Cc%3B|{longest},query|q|")
+        );
     }
 }

@@ -3,7 +3,7 @@
 //! Follows the API documentation of `networking.k8s.io/v1` Ingress, fields `host`, `path` and `pathType`. Knows nothing
 //! of Ingress objects, so that other kinds of route can stand on it.
 
-use haptic_model::{Digest, host_name};
+use haptic_model::{Digest, Finding, FindingKind, host_name};
 use serde::{Deserialize, Serialize};
 use std::{cmp::Reverse, sync::Arc};
 
@@ -126,6 +126,21 @@ impl Match {
     pub fn number(&self) -> String {
         let digest = Digest::of(format!("{self:?}").as_bytes()).to_string();
         digest.get(..DIGITS).unwrap_or_default().to_owned()
+    }
+
+    /// Whether it is the route of a host as a whole.
+    pub(super) fn is_root(&self) -> bool {
+        let is_path = match self.shape {
+            MatchShape::Prefix => self.path.is_empty(),
+            MatchShape::Exact => &*self.path == "/",
+            _ => false,
+        };
+        is_path && self.conditions.is_none()
+    }
+
+    /// What is found at its host and path.
+    pub(super) fn finding(&self, kind: FindingKind, sentence: String) -> Finding {
+        Finding::new(kind, sentence).at_host(&self.host).at_path(&shortened(&self.path))
     }
 
     /// By which those of one host are asked: whole paths first, then what begins with most, then what says most. Of expressions of the

@@ -4,53 +4,19 @@
 //! through, and nobody else.
 
 use super::{
-    claims::{Backend, ClaimPriority, Claims, RouteClaim, RouteGroup},
-    index::RouteIndex,
-    matching::{ANY_HOST, Match, MatchShape},
-    options::{self, Settings, difference::GroupOptions},
+    claims::{Claims, PassedHost, PassedHosts, Port},
+    contest::ClaimPriority,
+    matching::ANY_HOST,
+    options::{self, Settings},
 };
-use haptic_model::{Finding, FindingKind, ObjectRef};
-use std::{collections::BTreeMap, sync::Arc};
+use haptic_model::{Finding, FindingKind};
+use std::sync::Arc;
 
 /// The annotation.
 pub(crate) const OPTION: &str = "ssl-passthrough";
 
 /// The port of the Service that requests over HTTP go to.
 pub(crate) const HTTP_PORT: &str = "ssl-passthrough-http-port";
-
-/// What guards access and cannot be asked of a connection that is not opened: where one of them counts, TLS ends here.
-const UNASKED: [&str; 6] =
-    ["auth-secret", "auth-url", "client-ca-secret", "min-tls-version", "tls-ciphers", "tls-min-version"];
-
-/// A host that an object wants TLS passed through for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PassedHost {
-    /// Whose servers get it.
-    pub backend: Backend,
-    /// Whether requests over HTTP have a port of their own there; without one they are redirected to HTTPS.
-    pub has_http: bool,
-}
-
-/// The hosts that an object wants it for.
-pub type PassedHosts = BTreeMap<Arc<str>, PassedHost>;
-
-/// Who gets what clients say over TLS to a host.
-pub(super) struct Passing<'i> {
-    pub object: &'i ObjectRef,
-    pub backend: &'i Backend,
-    pub group: &'i RouteGroup,
-    pub has_http: bool,
-}
-
-/// Why TLS is not passed through to an object's servers.
-enum NotPassed<'i> {
-    /// The route for `/` is another object's; nobody's, where the object itself has none.
-    Other(Option<&'i ObjectRef>),
-    /// The host is another namespace's.
-    Host(&'i str),
-    /// This option guards access.
-    Guarded(&'static str),
-}
 
 impl Claims {
     /// What `ssl-passthrough` makes of the routes for `/`; `port`: where requests over HTTP go.
@@ -63,14 +29,14 @@ impl Claims {
         for route in self
             .routes
             .iter_mut()
-            .filter(|route| route.standing == ClaimPriority::Asked && is_root(&route.wanted))
+            .filter(|route| route.standing == ClaimPriority::Asked && route.wanted.is_root())
         {
             let (host, backend) = (route.wanted.host.clone(), route.backend.clone());
             if *host == *ANY_HOST {
                 continue;
             }
             if let Some(port) = port {
-                route.backend.port = super::claims::Port::Number(port);
+                route.backend.port = Port::Number(port);
             }
             passed.entry(host).or_insert(PassedHost { backend, has_http: port.is_some() });
         }
@@ -95,74 +61,4 @@ impl Claims {
 fn without_effect(why: &str) -> Finding {
     let sentence = format!("annotation {}{OPTION} has no effect: {why}", options::PREFIX);
     options::finding(FindingKind::OptionWithoutEffect, OPTION, sentence)
-}
-
-/// Whether it is the route of a host as a whole.
-pub(super) fn is_root(wanted: &Match) -> bool {
-    let is_path = match wanted.shape {
-        MatchShape::Prefix => wanted.path.is_empty(),
-        MatchShape::Exact => &*wanted.path == "/",
-        _ => false,
-    };
-    is_path && wanted.conditions.is_none()
-}
-
-impl RouteIndex {
-    /// Whose servers get what clients say over TLS to `host`.
-    pub(super) fn passing(&self, host: &str) -> Option<Passing<'_>> {
-        let (_, route) = self.root_of(host)?;
-        let object = self.holder(&route.wanted)?.object.as_ref().map(|winner| &*winner.object)?;
-        self.passed_to(host, object).ok()
-    }
-
-    /// Who has the requests for `/` of a host, and by which route.
-    fn root_of(&self, host: &str) -> Option<(&ObjectRef, &RouteClaim)> {
-        [Match::prefix(host, ""), Match::exact(host, "/")].iter().find_map(|root| self.served(root))
-    }
-
-    fn passed_to<'i>(&'i self, host: &str, object: &ObjectRef) -> Result<Passing<'i>, NotPassed<'i>> {
-        let root = self.root_of(host);
-        let Some((winner, route)) = root.filter(|(winner, _)| **winner == *object) else {
-            return Err(NotPassed::Other(root.map(|(winner, _)| winner)));
-        };
-        let wanted =
-            self.claims_of(winner).and_then(|claims| Some((claims, claims.passed.as_ref()?.get(host)?)));
-        let Some((claims, passed)) = wanted else { return Err(NotPassed::Other(None)) };
-        match self.namespace_of(host) {
-            Some(namespace) if *namespace != *winner.namespace => return Err(NotPassed::Host(namespace)),
-            _ => {}
-        }
-        let Some(group) = claims.groups.get(route.group) else { return Err(NotPassed::Other(None)) };
-        let of_object = claims.groups.first().map(|group| group.options.read()).unwrap_or_default();
-        let own = group.options.read();
-        let options = GroupOptions { own: &own, of_object: &of_object };
-        match UNASKED.into_iter().find(|option| options.get(option).is_some()) {
-            Some(option) => Err(NotPassed::Guarded(option)),
-            None => {
-                Ok(Passing { object: winner, backend: &passed.backend, group, has_http: passed.has_http })
-            }
-        }
-    }
-
-    /// Why TLS of a host is not passed through to the servers of an object that wants it.
-    pub(super) fn not_passed(&self, host: &str, object: &ObjectRef) -> Option<Finding> {
-        let why = self.passed_to(host, object).err()?;
-        let kind = match why {
-            NotPassed::Guarded(_) => FindingKind::OptionWithoutEffect,
-            NotPassed::Other(_) | NotPassed::Host(_) => FindingKind::HostConflict,
-        };
-        let why = match why {
-            NotPassed::Other(Some(other)) => format!("requests for / of it are those of {other}"),
-            NotPassed::Other(None) => "requests for / of it are not this one's".to_owned(),
-            NotPassed::Host(namespace) => format!("it is held by namespace {namespace}"),
-            NotPassed::Guarded(option) => {
-                format!(
-                    "{}{option} counts there, and could not be asked of what is not opened",
-                    options::PREFIX
-                )
-            }
-        };
-        let sentence = format!("TLS of {host} is not passed through: {why}; it ends here");
-        Some(options::finding(kind, OPTION, sentence).at_host(host))
-    }
 }

@@ -2,16 +2,15 @@
 
 use super::{
     auth,
-    claims::{Backend, ClaimPriority, Claims, RouteClaim, RouteGroup, ToHttps},
-    contest::Age,
-    findings::named_objects::NamedKind,
+    claims::{Backend, Claims, RouteClaim, RouteGroup, ToHttps},
+    contest::{Age, ClaimPriority},
     hosts::{CertificateSource, ClientCa, Tls},
     index::{RouteIndex, hosts_of},
-    ingress::at,
     lists::MOST,
     matching::{ANY_HOST, Match, MatchShape, wildcard_over},
+    named_objects::NamedKind,
     names, options,
-    passthrough::Passing,
+    passing::Passing,
     sentences::{few, shortened},
 };
 use haptic_model::{Finding, FindingKind, ObjectRef};
@@ -131,7 +130,7 @@ impl Got<'_> {
             let sentence = || format!("{} is named twice, the first one counts", claim.wanted);
             return Some(
                 (claim.standing == ClaimPriority::Asked)
-                    .then(|| at(FindingKind::RouteRepeated, &claim.wanted, sentence())),
+                    .then(|| claim.wanted.finding(FindingKind::RouteRepeated, sentence())),
             );
         }
         let holder = self.index.holder(&claim.wanted)?;
@@ -145,7 +144,7 @@ impl Got<'_> {
         let what = if is_default { "the default of " } else { "" };
         let Some(winner) = &holder.object else {
             let sentence = format!("{what}{} {}", claim.wanted, kept_for(&holder.namespace));
-            return Some(Some(at(FindingKind::RouteConflict, &claim.wanted, sentence)));
+            return Some(Some(claim.wanted.finding(FindingKind::RouteConflict, sentence)));
         };
         if *winner.object == *self.object {
             return None;
@@ -159,7 +158,7 @@ impl Got<'_> {
         }
         let reason = self.reason(&winner.object, &winner.age);
         let sentence = format!("{what}{} is taken by {}, {reason}", claim.wanted, winner.object);
-        Some(Some(at(FindingKind::RouteConflict, &claim.wanted, sentence)))
+        Some(Some(claim.wanted.finding(FindingKind::RouteConflict, sentence)))
     }
 
     /// That another host is not redirected; the root of a host is that of whoever has all of its paths, without a word.
@@ -167,7 +166,7 @@ impl Got<'_> {
         (*wanted != Match::exact(&wanted.host, "/")).then(|| {
             let host = host_name(&wanted.host);
             let sentence = format!("{host} is not redirected: a wildcard over it has routes");
-            at(FindingKind::HostConflict, wanted, sentence)
+            wanted.finding(FindingKind::HostConflict, sentence)
         })
     }
 
@@ -187,7 +186,7 @@ impl Got<'_> {
         {
             let (wanted, host, other) = (&claim.wanted, host_name(host), &other.object);
             let sentence = format!("{wanted} is not served: {other} has rules for {host}");
-            return Some(at(FindingKind::HostConflict, wanted, sentence));
+            return Some(wanted.finding(FindingKind::HostConflict, sentence));
         }
         let namespace =
             self.index.namespace_of(host).filter(|namespace| **namespace != *self.object.namespace)?;
@@ -198,7 +197,7 @@ impl Got<'_> {
                 "{wanted} is not served: {} is held by namespace {namespace}, and only its own may be there",
                 host_name(host)
             );
-            at(FindingKind::HostConflict, wanted, sentence)
+            wanted.finding(FindingKind::HostConflict, sentence)
         })
     }
 

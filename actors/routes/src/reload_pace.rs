@@ -7,7 +7,8 @@ use super::{
     claims::{Backend, Claims},
     options::{
         class_objects::{PAGES_OPTIONS, PAGES_PROFILE},
-        table::{Reload, row},
+        row::Reload,
+        table::row,
     },
 };
 use haptic_model::{Finding, FindingKind, ObjectRef};

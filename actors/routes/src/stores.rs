@@ -20,6 +20,7 @@ use crate::{
     referenced::{self, ReferencedObjects, ReferencedStores, ReferencingIngress},
     reload_pace::ReloadsPerMinute,
     services::{self, Services},
+    store_names::{class_settings_of, options_of, store_of},
     tcp::TcpModel,
     userlists::{self, Userlists},
 };
@@ -84,24 +85,6 @@ struct Ground {
     owners: Arc<Owners>,
     /// Routes that one object may have.
     most: usize,
-}
-
-/// The name of the store of sets beside the store `resource`. No watched resource has such a name.
-#[must_use]
-pub fn store_of(resource: &str) -> Arc<str> {
-    format!("routes of {resource}").into()
-}
-
-/// The name of the store that has an object for each option that any object of the store `resource` asks for.
-#[must_use]
-pub fn options_of(resource: &str) -> Arc<str> {
-    format!("options of {resource}").into()
-}
-
-/// The name of the store that has an object for each IngressClass whose parameters name a ConfigMap, beside the store `resource`.
-#[must_use]
-pub fn class_settings_of(resource: &str) -> Arc<str> {
-    format!("classes of {resource}").into()
 }
 
 impl Routes {

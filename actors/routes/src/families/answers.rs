@@ -1,6 +1,6 @@
 //! What a family says of single paths of its hosts, which it answers itself.
 
-use super::neighbours::OptionValues;
+use crate::options::value::OptionValues;
 
 /// What requests for one path are answered.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,15 +1,11 @@
 //! What the ConfigMap of a family's own controller says: read once, for all Ingresses of the family.
 
 use super::{
-    About, Family, FamilySettings,
+    family::Family,
     key::{FamilyKey, KeyOutcome, KeyPlace, KeyTarget, WrongValue},
-    translate,
     values::ForeignValue,
 };
-use crate::{
-    options::{MOST_BYTES, Settings},
-    sentences::shortened,
-};
+use crate::{options::MOST_BYTES, sentences::shortened};
 use haptic_model::{Finding, FindingKind, suggest::did_you_mean};
 use std::collections::BTreeMap;
 
@@ -139,18 +135,7 @@ impl FamilyConfig {
         self.find(FindingKind::ForeignUnreadable, key.name, &format!("{why}: {instead}"));
     }
 
-    /// What is said of values that can be read, as of an Ingress that says nothing itself.
-    #[must_use]
-    pub fn with_findings(mut self, family: Family, settings: &Settings) -> Self {
-        let alone = FamilySettings::of_config(family, self.clone());
-        let said = translate(&alone, &BTreeMap::new(), None, About::default(), settings).told_of_config;
-        for (kind, key, sentence) in said {
-            self.find(kind, &key, &sentence);
-        }
-        self
-    }
-
-    fn find(&mut self, kind: FindingKind, key: &str, sentence: &str) {
+    pub(super) fn find(&mut self, kind: FindingKind, key: &str, sentence: &str) {
         let at = format!("data.{}", shortened(key));
         self.findings.push(Finding::new(kind, format!("{at} {sentence}")).at_annotation(&at));
     }

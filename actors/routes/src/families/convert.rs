@@ -2,15 +2,22 @@
 //! same configuration. Each step is checked by reading both; what does not come out the same stays as it is.
 
 use super::{
-    About, Family, FamilyKey, FamilySettings, ForeignOptions, KeyOutcome, KeyTarget, PathAnswer, PathRules,
-    SignIn, forms::ForeignForms, neighbours::OptionValues,
+    answers::PathAnswer,
+    family::Family,
+    foreign_options::ForeignOptions,
+    forms::ForeignForms,
+    key::{FamilyKey, KeyOutcome, KeyTarget},
+    paths::PathRules,
+    settings::FamilySettings,
+    sign_in::SignIn,
+    translation::About,
 };
 use crate::options::{
     PREFIX, RouteOptions, Settings,
     groups::Annotations,
     kind::Kind,
     table::{TABLE, row},
-    value::OptionValue,
+    value::{OptionValue, OptionValues},
 };
 use haptic_model::FindingKind;
 use std::{

@@ -1,15 +1,14 @@
 //! What Ingresses of a namespace say of a host for all of its Ingresses there: paths that are patterns, canaries, whose
 //! certificates clients must have. It reaches no other namespace, whoever has the host.
 
-use crate::{claims::Backend, class::Classes, contest::Age, ingress, options::value::OptionValue};
-use haptic_model::{Object, ObjectRef, host_name::wildcard_over};
+pub use crate::options::value::OptionValues;
+
+use crate::{claims::Backend, contest::Age};
+use haptic_model::{ObjectRef, host_name::wildcard_over};
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     sync::{Arc, OnceLock},
 };
-
-/// Options, and what they are.
-pub type OptionValues = BTreeMap<&'static str, OptionValue>;
 
 /// A namespace and a host.
 pub type HostOfNamespace = (Arc<str>, Arc<str>);
@@ -94,21 +93,6 @@ impl HostOptions {
 }
 
 impl Neighbours {
-    /// What an object says, if it is there, as far as its class reads such annotations.
-    pub fn note(
-        &mut self,
-        object: &Object,
-        is_there: bool,
-        classes: &Classes,
-        different: &mut HashSet<HostOfNamespace>,
-    ) {
-        if classes.reads_neighbours() {
-            let nothing = || (Age::Unknown, Vec::new());
-            let (age, said) = if is_there { ingress::host_options(&object.json, classes) } else { nothing() };
-            self.set(&object.reference, &age, said, different);
-        }
-    }
-
     /// What an object says now. The hosts of its namespace of which something else is said are noted in `different`.
     pub fn set(
         &mut self,

@@ -1,6 +1,9 @@
 //! The families with what the ConfigMaps of their controllers say: of all their Ingresses, and of those of one class.
 
-use super::{Family, FamilyConfig, FamilySettings};
+use super::{
+    config::FamilyConfig, family::Family, foreign_options::translate, settings::FamilySettings,
+    translation::About,
+};
 use crate::{config_maps, options::Settings, sentences::shortened};
 use haptic_model::{Finding, HAProxyTemplateConfigSpec, ObjectRef, Snapshots};
 use serde_json::Value;
@@ -18,6 +21,19 @@ pub struct FamiliesOfClasses {
     pub findings: BTreeMap<Arc<ObjectRef>, Vec<Finding>>,
     /// What is said of the settings, in sentences.
     pub warnings: Vec<String>,
+}
+
+impl FamilyConfig {
+    /// What is said of values that can be read, as of an Ingress that says nothing itself.
+    #[must_use]
+    pub fn with_findings(mut self, family: Family, settings: &Settings) -> Self {
+        let alone = FamilySettings::of_config(family, self.clone());
+        let said = translate(&alone, &BTreeMap::new(), None, About::default(), settings).told_of_config;
+        for (kind, key, sentence) in said {
+            self.find(kind, &key, &sentence);
+        }
+        self
+    }
 }
 
 impl FamiliesOfClasses {

@@ -3,7 +3,7 @@
 //! Theirs find something in an origin; ours are compared whole. So of `https://shop.example` the origin `https://shop.example.evil`
 //! is none, which it is there.
 
-use super::Translation;
+use super::translation::Translation;
 use regex_syntax::hir::{Class, Hir, HirKind};
 
 /// An origin that no page has.

@@ -1,6 +1,6 @@
 //! What the configuration says of a family: `extraContext.annotationFamilies.NAME`.
 
-use super::{Family, FamilyConfig};
+use super::{config::FamilyConfig, family::Family};
 use serde_json::{Map, Value as Json};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,9 +1,11 @@
 //! A program that signs clients in, at a path of the host itself: who is asked is whoever has that path.
 
-use super::neighbours::OptionValues;
 use crate::{
     claims::{Backend, Port},
-    options::{auth::AuthUrl, value::OptionValue},
+    options::{
+        auth_url::AuthUrl,
+        value::{OptionValue, OptionValues},
+    },
 };
 
 /// What is asked for, by `oauth` of jcmoraisjr/haproxy-ingress.

@@ -1,8 +1,9 @@
 //! What holds for all families: their tables, and what a translation of each key becomes.
 
-use super::*;
-use crate::options::table::row;
+use super::{About, Family, FamilyKey, ForeignOptions, KeyTarget, translate};
+use crate::options::{Settings, table::row, value::OptionValues};
 use serde_json::json;
+use std::{collections::BTreeMap, sync::Arc};
 
 fn settings(families: serde_json::Value) -> Settings {
     Settings::of(json!({"annotationFamilies": families}).as_object().unwrap())

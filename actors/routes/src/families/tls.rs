@@ -1,6 +1,6 @@
 //! What HAProxy and OpenSSL read of TLS with clients, in our options.
 
-use super::Translation;
+use super::translation::Translation;
 use crate::options::tls::GOOD_CIPHERS;
 
 /// Sets `tls-alpn` to what of a list is spoken.

@@ -1,13 +1,23 @@
 //! What is said by annotations of a family, and what becomes of it.
 
 use super::{
-    About, Family, FamilyKey, FamilySettings, PathAnswer, PathRules,
-    key::{KeyOutcome, KeyPlace, KeyTarget, WrongValue},
+    answers::PathAnswer,
+    family::Family,
+    forms::ForeignForms,
+    key::{FamilyKey, KeyOutcome, KeyPlace, KeyTarget, WrongValue},
+    paths::PathRules,
+    settings::FamilySettings,
+    sign_in::SignIn,
     values::ForeignValue,
 };
 use crate::{
-    options::{MOST_BYTES, Settings, network::Network, table::row, value::OptionValue},
-    referenced::ReferencedKind,
+    options::{
+        MOST_BYTES, Settings,
+        network::Network,
+        table::row,
+        value::{OptionValue, OptionValues},
+    },
+    referenced::{ReferencedKind, ReferencedObjects},
     sentences::shortened,
 };
 use haptic_model::{Finding, FindingKind, suggest::did_you_mean};
@@ -324,6 +334,25 @@ fn is_alias(family: Family, name: &str) -> bool {
     family.key(name).is_some_and(|key| matches!(key.to, KeyTarget::Alias(_)))
 }
 
+/// What is known of the Ingress besides its annotations.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct About<'a> {
+    /// Its namespace.
+    pub namespace: &'a str,
+    /// Its name.
+    pub name: &'a str,
+    /// Whether it, or one beside it, has TLS for any of its hosts.
+    pub tls: bool,
+    /// Whether it has rules, and each is for a wildcard or for every host.
+    pub has_wildcards_alone: bool,
+    /// Whether it names hosts with TLS itself.
+    pub names_tls_hosts: bool,
+    /// The first port of the Service that its annotation `default-backend` names, if that is known.
+    pub default_port: Option<u16>,
+    /// What annotations name; without it what is there is not looked at, and has no effect.
+    pub referenced: Option<&'a ReferencedObjects>,
+}
+
 /// What becomes of annotations of a family.
 #[derive(Debug)]
 pub struct Translation<'t> {
@@ -333,7 +362,7 @@ pub struct Translation<'t> {
     pub about: About<'t>,
     settings: &'t Settings,
     /// The options that they set.
-    pub values: BTreeMap<&'static str, OptionValue>,
+    pub values: OptionValues,
     /// Whether all requests get 503.
     pub closed: bool,
     /// Whether nothing of the Ingress is served.
@@ -345,7 +374,7 @@ pub struct Translation<'t> {
     /// How paths are read, where that is not as ours are.
     pub paths: Option<PathRules>,
     /// What the options of a route have whose requests it shares; such an Ingress has no routes of its own.
-    pub canary: Option<BTreeMap<&'static str, OptionValue>>,
+    pub canary: Option<OptionValues>,
     /// More names of its hosts.
     pub aliases: Vec<String>,
     /// Other hosts whose requests are redirected to those of the Ingress, as far as nobody has routes there.
@@ -355,13 +384,13 @@ pub struct Translation<'t> {
     /// What single paths of its hosts are answered.
     pub answers: Vec<PathAnswer>,
     /// How paths are compared.
-    pub forms: super::forms::ForeignForms,
+    pub forms: ForeignForms,
     /// What clients are asked for that have not signed in.
-    pub sign_in: Option<super::SignIn>,
+    pub sign_in: Option<SignIn>,
     /// Whether servers get the certificate of a client as a whole, where the family has each Ingress say it for itself.
     pub passes_certificate: Option<bool>,
     /// Who is kept out of all routes of the hosts that have no lists of their own.
-    pub over_host: BTreeMap<&'static str, OptionValue>,
+    pub over_host: OptionValues,
     /// Who is kept out whatever counts before what the Ingress says of the family.
     pub blocked: Option<OptionValue>,
     /// What is said of them.
@@ -380,7 +409,7 @@ pub struct Translation<'t> {
 impl<'t> Translation<'t> {
     pub(super) fn new(family: Family, about: About<'t>, settings: &'t Settings) -> Self {
         let (values, findings) = (BTreeMap::new(), Vec::new());
-        let forms = super::forms::ForeignForms::default();
+        let forms = ForeignForms::default();
         Self {
             family,
             about,

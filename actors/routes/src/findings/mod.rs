@@ -3,5 +3,5 @@
 
 pub mod certificates;
 pub mod foreign;
-pub(crate) mod named_objects;
+pub(crate) mod missing_objects;
 pub(crate) mod nowhere;

@@ -3,7 +3,6 @@
 use crate::{
     auth,
     claims::Claims,
-    ingress::at,
     options,
     services::{Missing, Services},
 };
@@ -18,7 +17,7 @@ pub(crate) fn found(claims: &Claims, namespace: &str, services: &Services) -> Ve
     let mut found: Vec<Finding> = missing
         .map(|(route, missing)| {
             let sentence = format!("{} leads to {missing}: such requests get 503", route.wanted);
-            at(kind(&missing), &route.wanted, sentence)
+            route.wanted.finding(kind(&missing), sentence)
         })
         .collect();
     let mut known = HashSet::new();

@@ -6,8 +6,7 @@
 
 use super::values::{LONGEST, header};
 use crate::options::{
-    RouteOptions, Settings, class::Class, class_objects::QualifiedName, header::Header, header::Part,
-    network::Network, value::OptionValue,
+    RouteOptions, Settings, class::Class, header::Header, header::Part, network::Network, value::OptionValue,
 };
 use haptic_model::{Object, gateway::NamespacedName};
 use serde::Deserialize;
@@ -74,7 +73,7 @@ pub(super) fn parameters(config_map: &Object) -> Result<ClassParameters, String>
 /// The ConfigMap that parameters name, if it is one.
 pub(super) fn named_by(reference: &Value) -> Option<NamespacedName> {
     let text = |field: &str| reference.get(field).and_then(Value::as_str).unwrap_or_default();
-    let name: QualifiedName = (text("namespace").into(), text("name").into());
+    let name: NamespacedName = (text("namespace").into(), text("name").into());
     (text("group").is_empty() && text("kind") == "ConfigMap").then_some(name)
 }
 

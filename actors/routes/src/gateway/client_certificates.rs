@@ -4,24 +4,14 @@
 //! a connection may be used for all hosts of a port. A port whose certificates of authorities are not there is not served.
 
 use super::{
-    listeners::{GatewayListener, ListenerContext, Owner, certificate},
+    listeners::{ClientValidation, GatewayListener, ListenerContext, Owner, certificate},
     objects::{ClientValidationSpec, GatewayTls, ObjectReference},
-    references::is_core,
 };
 use haptic_model::gateway::NamespacedName;
 use std::sync::Arc;
 
 /// Lets in also who shows no certificate, or one that nobody vouches for.
 const LENIENT: &str = "AllowInsecureFallback";
-
-/// Which certificates clients of a port must show.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ClientValidation {
-    /// PEM.
-    pub authorities: Arc<str>,
-    /// Whether clients without such a certificate are served, too.
-    pub is_lenient: bool,
-}
 
 /// Why a port's certificates of authorities are not all there: a reason of the API, and a sentence.
 type BadAuthority = (&'static str, String);
@@ -98,7 +88,7 @@ fn authorities(
 ) -> Result<Arc<str>, BadAuthority> {
     let namespace = reference.namespace.as_ref().unwrap_or(owner.gateway_namespace());
     let name = (namespace.clone(), reference.name.clone());
-    if !is_core(reference, "ConfigMap") {
+    if !reference.is_core("ConfigMap") {
         let kind = reference.kind.as_deref().unwrap_or_default();
         return Err((
             "InvalidCACertificateKind",

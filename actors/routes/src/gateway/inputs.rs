@@ -3,11 +3,10 @@
 use super::{
     certificates::CertificateNames,
     class_options::{self, ClassOptions, ClassParameters},
-    client_certificates::ClientValidation,
     conditions::{met, unmet},
     features,
     hostname::ANY,
-    listeners::{Allowed, Conflicts, GatewayListener, ListenerContext, Owner, Protocol},
+    listeners::{Allowed, ClientValidation, Conflicts, GatewayListener, ListenerContext, Owner, Protocol},
     objects::{
         ClassSpec, GROUP, GatewayResource, GatewaySpec, GatewayTls, GrantSpec, LabelsOfNamespaces,
         ListenerSetSpec, ListenerSpec, PolicySpec, ServiceFacts,

@@ -5,12 +5,11 @@
 
 use super::{
     certificates::CertificateNames,
-    client_certificates::ClientValidation,
     conditions::{is_met, met, unmet},
     hostname::{self, ANY},
     objects::{FromNamespaces, GROUP, ListenerSpec, ObjectReference, Selector},
     ports::PortTransport,
-    references::{Grants, is_core},
+    references::Grants,
 };
 use haptic_model::gateway::{ListenerVerdict, NamespacedName, RouteKind, StatusCondition};
 use std::{
@@ -37,6 +36,15 @@ pub(super) enum Allowed {
     Namespace(Arc<str>),
     All,
     Selector(Selector),
+}
+
+/// Which certificates clients of a port must show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ClientValidation {
+    /// PEM.
+    pub authorities: Arc<str>,
+    /// Whether clients without such a certificate are served, too.
+    pub is_lenient: bool,
 }
 
 /// A listener of a Gateway of ours.
@@ -336,7 +344,7 @@ pub(super) fn certificate(
 ) -> Result<NamespacedName, (&'static str, String)> {
     let namespace = reference.namespace.as_ref().unwrap_or(owner.namespace);
     let name = (namespace.clone(), reference.name.clone());
-    if !is_core(reference, "Secret") {
+    if !reference.is_core("Secret") {
         let message = format!("certificateRef {} is no Secret", name.1);
         return Err(("InvalidCertificateRef", message));
     }

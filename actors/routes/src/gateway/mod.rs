@@ -52,7 +52,7 @@ use levels::{HostnameLevels, LevelShare, RouteId};
 use named_config_maps::NamedConfigMaps;
 use objects::{
     ClassSpec, GROUP, GatewayResource, GatewaySpec, GrantSpec, KnownPort, LabelsOfNamespaces,
-    ListenerSetSpec, PolicySpec, RouteSpec, ServiceFacts,
+    ListenerSetSpec, PolicySpec, ROUTES, RouteSpec, ServiceFacts,
 };
 use parsed::{ParsedObjects, store_of};
 use ports::GivenPorts;
@@ -64,14 +64,6 @@ use std::{
     sync::Arc,
     time::Instant,
 };
-
-/// The kinds of routes that are resolved, and the resources that hold them.
-const ROUTES: [(RouteKind, &str); 4] = [
-    (RouteKind::Http, "httproutes"),
-    (RouteKind::Grpc, "grpcroutes"),
-    (RouteKind::Tls, "tlsroutes"),
-    (RouteKind::Tcp, "tcproutes"),
-];
 
 /// All of it, from render to render.
 #[derive(Debug)]

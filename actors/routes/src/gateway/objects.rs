@@ -3,13 +3,21 @@
 //! The API server checks them when they are stored; files are not checked. A rule that cannot be read is kept as such, so that it harms
 //! nothing but itself.
 
-use haptic_model::Object;
+use haptic_model::{Object, gateway::RouteKind};
 use serde::Deserialize;
 use serde_json::Value;
 use std::{collections::BTreeMap, sync::Arc};
 
 /// The API's group.
 pub(super) const GROUP: &str = "gateway.networking.k8s.io";
+
+/// The kinds of routes that are resolved, and the resources that hold them.
+pub(super) const ROUTES: [(RouteKind, &str); 4] = [
+    (RouteKind::Http, "httproutes"),
+    (RouteKind::Grpc, "grpcroutes"),
+    (RouteKind::Tls, "tlsroutes"),
+    (RouteKind::Tcp, "tcproutes"),
+];
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -181,6 +189,13 @@ pub(super) struct ObjectReference {
     pub kind: Option<String>,
     pub namespace: Option<Arc<str>>,
     pub name: Arc<str>,
+}
+
+impl ObjectReference {
+    /// Whether it names a kind of the core group; `kind` is what it means where it says none.
+    pub fn is_core(&self, kind: &str) -> bool {
+        self.group.as_deref().unwrap_or_default().is_empty() && self.kind.as_deref().unwrap_or(kind) == kind
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -8,7 +8,6 @@ use super::{
     conditions::{met, unmet},
     objects::{GROUP, GatewayResource, ObjectReference, PolicySpec, RouteSeniority},
     parsed::ParsedObjects,
-    references::is_core,
 };
 use haptic_model::{
     gateway::{NamespacedName, ParentVerdict, PolicyVerdict, StatusCondition},
@@ -258,7 +257,7 @@ fn certificates(
     authority: &dyn Fn(&NamespacedName) -> Result<Arc<str>, String>,
 ) -> Result<Arc<str>, Refusal> {
     let name = &reference.name;
-    if !is_core(reference, "ConfigMap") {
+    if !reference.is_core("ConfigMap") {
         let kind = reference.kind.as_deref().unwrap_or_default();
         return Err(("InvalidKind", format!("caCertificateRef {name} is a {kind}, and no ConfigMap")));
     }

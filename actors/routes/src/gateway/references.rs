@@ -71,12 +71,6 @@ impl Grants {
     }
 }
 
-/// Whether a reference names a kind of the core group; `kind` is what it means where it says none.
-pub(super) fn is_core(reference: &ObjectReference, kind: &str) -> bool {
-    reference.group.as_deref().unwrap_or_default().is_empty()
-        && reference.kind.as_deref().unwrap_or(kind) == kind
-}
-
 /// What is spoken with servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ServerLanguage {
@@ -134,7 +128,7 @@ impl WantedBackend<'_> {
         let name = self.name();
         let (of, called) = (&name.0, &name.1);
         let bad = |reason, message: String| Err(BadReference { reason, message });
-        if !is_core(self.target, "Service") {
+        if !self.target.is_core("Service") {
             let group = self.target.group.as_deref().unwrap_or_default();
             let kind = self.target.kind.as_deref().unwrap_or("Service");
             return bad(

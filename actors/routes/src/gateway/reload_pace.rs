@@ -2,7 +2,7 @@
 
 use super::{
     levels::RouteId,
-    objects::{GatewayResource, Retry, RouteSpec},
+    objects::{GatewayResource, ROUTES, Retry, RouteSpec},
     parsed::ParsedObjects,
     retries::RetryProfile,
 };
@@ -57,7 +57,7 @@ impl CountingRoutes {
     /// The routes whose turn it is.
     pub fn due_routes(&self) -> Vec<RouteId> {
         let id = |object: &Arc<ObjectRef>| {
-            let (kind, _) = super::ROUTES.iter().find(|(_, resource)| *object.resource == **resource)?;
+            let (kind, _) = ROUTES.iter().find(|(_, resource)| *object.resource == **resource)?;
             Some((*kind, (object.namespace.clone(), object.name.clone())))
         };
         self.pace.due_objects().filter_map(id).collect()
@@ -94,6 +94,6 @@ impl CountingRoutes {
 }
 
 fn object_of((kind, (namespace, name)): &RouteId) -> ObjectRef {
-    let resource = super::ROUTES.iter().find(|(known, _)| known == kind).map_or("", |(_, resource)| resource);
+    let resource = ROUTES.iter().find(|(known, _)| known == kind).map_or("", |(_, resource)| resource);
     ObjectRef::new(resource, namespace, name)
 }

@@ -4,11 +4,11 @@
 //! and `routes "gateway backends"` the Services that routes lead to. `any_asks_for "gateway"` tells what any route needs.
 
 use super::{
-    client_certificates::ClientValidation,
     hostname::{ANY, endings},
     inputs::GatewayInputs,
     levels::{LevelShare, RouteId},
-    listeners::{GatewayListener, Protocol},
+    listeners::{ClientValidation, GatewayListener, Protocol},
+    objects::ROUTES,
     ports::PortTransport,
     references::BackendKey,
     retries::RetryProfile,
@@ -18,7 +18,7 @@ use super::{
 use crate::{
     asked::{CountedThings, Things},
     memory::Clock,
-    stores,
+    store_names,
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use haptic_model::{
@@ -136,7 +136,7 @@ impl Default for Sets {
             retries: empty(),
             classes: empty(),
             needs: empty(),
-            routes: super::ROUTES.iter().map(|(kind, _)| (*kind, empty())).collect(),
+            routes: ROUTES.iter().map(|(kind, _)| (*kind, empty())).collect(),
             used: BTreeMap::new(),
             needed: CountedThings::default(),
             clock: None,
@@ -166,15 +166,15 @@ impl Sets {
 
     pub fn beside(&self, all: Snapshots) -> Snapshots {
         let all = all
-            .with(stores::store_of("gateways"), self.gateways.clone())
-            .with(stores::store_of(PORTS), self.ports.clone())
-            .with(stores::store_of(BACKENDS), self.backends.clone())
-            .with(stores::store_of(RETRIES), self.retries.clone())
-            .with(stores::store_of(CLASSES), self.classes.clone())
-            .with(stores::options_of(NEEDS), self.needs.clone());
-        super::ROUTES.iter().fold(all, |all, (kind, resources)| {
+            .with(store_names::store_of("gateways"), self.gateways.clone())
+            .with(store_names::store_of(PORTS), self.ports.clone())
+            .with(store_names::store_of(BACKENDS), self.backends.clone())
+            .with(store_names::store_of(RETRIES), self.retries.clone())
+            .with(store_names::store_of(CLASSES), self.classes.clone())
+            .with(store_names::options_of(NEEDS), self.needs.clone());
+        ROUTES.iter().fold(all, |all, (kind, resources)| {
             let sets = self.routes.get(kind).cloned().unwrap_or_default();
-            all.with(stores::store_of(resources), sets)
+            all.with(store_names::store_of(resources), sets)
         })
     }
 
@@ -343,8 +343,7 @@ impl Sets {
         settings: &[(String, MapSettings)],
     ) {
         let (kind, (namespace, name)) = id;
-        let resource =
-            super::ROUTES.iter().find(|(known, _)| known == kind).map_or("", |(_, resource)| resource);
+        let resource = ROUTES.iter().find(|(known, _)| known == kind).map_or("", |(_, resource)| resource);
         let entries = shares.values().flat_map(|share| &share.entries);
         let routes: Vec<Value> = entries
             .map(|entry| {

@@ -4,7 +4,7 @@ use super::{
     Reading,
     manifest::{Rule, named_hosts},
 };
-use crate::{claims::ClaimPriority, matching::host_of};
+use crate::{contest::ClaimPriority, matching::host_of};
 use std::{collections::HashSet, sync::Arc};
 
 /// With more routes none are made of other names: `Claims::within` leaves out most of them, and says so.

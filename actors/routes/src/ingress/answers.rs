@@ -2,7 +2,8 @@
 
 use super::Reading;
 use crate::{
-    claims::{ClaimPriority, RouteClaim},
+    claims::RouteClaim,
+    contest::ClaimPriority,
     families::PathAnswer,
     matching::Match,
     options::groups::{OwnOptions, RouteSays},

@@ -1,9 +1,6 @@
 //! What other Ingresses of the namespace say of the hosts of an Ingress.
 
-use crate::{
-    claims::Backend,
-    families::{Neighbours, neighbours::OptionValues},
-};
+use crate::{claims::Backend, families::Neighbours, options::value::OptionValues};
 use std::{
     collections::{BTreeMap, HashSet},
     sync::Arc,

@@ -11,6 +11,9 @@ use std::{
     sync::Arc,
 };
 
+/// The annotation that named the class before `spec.ingressClassName` did.
+pub(super) const CLASS_ANNOTATION: &str = "kubernetes.io/ingress.class";
+
 /// An Ingress, as far as it is read.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -125,6 +128,11 @@ pub(super) fn named_hosts(rules: &[Rule]) -> impl Iterator<Item = Arc<str>> {
 pub(super) fn paths_of(rule: &Rule) -> impl Iterator<Item = (&str, &HttpPath)> {
     let paths = rule.http.iter().flat_map(|http| http.paths.iter().flatten());
     paths.map(|path| (path.path.as_deref().filter(|text| !text.is_empty()).unwrap_or("/"), path))
+}
+
+/// ingress-nginx reads the type `ImplementationSpecific`, and none, as `Prefix` (`internal/k8s/main.go`, `SetDefaultNGINXPathType`).
+pub(super) fn prefix_or_exact(path_type: Option<&str>) -> &str {
+    path_type.filter(|path_type| *path_type != "ImplementationSpecific").unwrap_or("Prefix")
 }
 
 /// The hosts for which an Ingress asks for TLS.

@@ -1,22 +1,23 @@
 //! What an Ingress says of its hosts for other Ingresses of its namespace.
 
-use super::{
-    CLASS_ANNOTATION, hosts_of_patterns,
-    manifest::{Ingress, Rule, TlsHosts, backend_of, paths_of},
-    prefix_or_exact,
-};
+use super::manifest::{CLASS_ANNOTATION, Ingress, Rule, TlsHosts, backend_of, paths_of, prefix_or_exact};
 use crate::{
     app_root,
     claims::Backend,
     class::Classes,
     contest::Age,
     families::{
-        About, Family, FamilySettings, ForeignOptions, HostOptions, neighbours::OptionValues, sign_in,
+        About, Family, FamilySettings, ForeignOptions, HostOptions, Neighbours, PathRules,
+        neighbours::HostOfNamespace, sign_in,
     },
     matching::host_of,
-    options::value::OptionValue,
+    options::value::{OptionValue, OptionValues},
 };
-use std::{collections::BTreeMap, sync::Arc};
+use haptic_model::Object;
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+};
 
 /// Whether what a family's Ingress says of clients' certificates counts for its whole hosts, however paths are read.
 pub(super) fn spreads(family: &&FamilySettings) -> bool {
@@ -26,6 +27,30 @@ pub(super) fn spreads(family: &&FamilySettings) -> bool {
 /// Whether each host of an Ingress with `spec.tls` has TLS, as in ingress-nginx (`createServers`), whichever hosts stand there.
 pub(super) fn takes_all(family: &&FamilySettings) -> bool {
     family.family == Family::IngressNginx
+}
+
+/// The hosts of which all paths are regular expressions by what an Ingress says itself.
+pub(super) fn hosts_of_patterns(rules: &[Rule], family: Option<&PathRules>) -> HashSet<Arc<str>> {
+    let Some(family) = family else { return HashSet::new() };
+    let is_of = |rule: &&Rule| family.patterns || family.rewrites(paths_of(rule).map(|(text, _)| text));
+    rules.iter().filter(is_of).map(|rule| host_of(rule.host.as_deref().unwrap_or_default())).collect()
+}
+
+impl Neighbours {
+    /// What an object says, if it is there, as far as its class reads such annotations.
+    pub fn note(
+        &mut self,
+        object: &Object,
+        is_there: bool,
+        classes: &Classes,
+        different: &mut HashSet<HostOfNamespace>,
+    ) {
+        if classes.reads_neighbours() {
+            let nothing = || (Age::Unknown, Vec::new());
+            let (age, said) = if is_there { host_options(&object.json, classes) } else { nothing() };
+            self.set(&object.reference, &age, said, different);
+        }
+    }
 }
 
 /// What the Ingress in `json` says of its hosts for other Ingresses of its namespace, with its age; nothing where its class is not ours

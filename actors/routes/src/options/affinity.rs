@@ -1,9 +1,10 @@
 //! Options of affinity: the cookie by which requests of a client go to the same server.
 
 use super::{
-    kind::{Form, Kind},
+    form::Form,
+    kind::Kind,
     level::Level::{Class, Ingress, Path, Service},
-    table::{ROW, Reload, Row, With},
+    row::{ROW, Reload, Row, With},
 };
 
 pub(super) const AFFINITY: Row = Row {

@@ -1,14 +1,12 @@
 //! What the class says of options: defaults, which nearer levels override, and what is enforced, which they cannot.
 
 use super::{
-    MOST_BYTES, Settings, Written, header::Header, level::Level, network::Network, paths, rate, table::row,
-    value::OptionValue,
+    header::Header,
+    network::Network,
+    quantity::milliseconds_of,
+    value::{OptionValue, OptionValues},
 };
-use crate::sentences::shortened;
-use serde_json::{Map, Value as Json};
-use std::{collections::BTreeMap, sync::Arc};
-
-type Values = BTreeMap<&'static str, OptionValue>;
+use std::sync::Arc;
 
 /// What may be enforced, each with what lets in others besides: beside a bound that would be none.
 const LET_IN_OTHERS: [(&str, &str); 5] = [
@@ -23,55 +21,14 @@ const LET_IN_OTHERS: [(&str, &str); 5] = [
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Class {
     /// What counts where nothing nearer says anything.
-    pub defaults: Values,
+    pub defaults: OptionValues,
     /// What counts whatever nearer levels say: numbers are ceilings, lists intersect, switches stay.
-    pub enforced: Values,
+    pub enforced: OptionValues,
     /// What cannot be read of both, in sentences.
     pub problems: Vec<String>,
 }
 
 impl Class {
-    /// Of the settings `extraContext`.
-    #[must_use]
-    pub fn of(context: &Map<String, Json>, settings: &Settings) -> Self {
-        let texts = |part: &str| {
-            let given = context.get("routes").and_then(|routes| routes.get(part)).and_then(Json::as_object);
-            given.into_iter().flatten().map(|(name, value)| (name.clone(), text_of(value))).collect()
-        };
-        let mut class = Self::default();
-        class.defaults = class.part(&texts("defaults"), "extraContext.routes.defaults", settings);
-        class.enforced = class.part(&texts("enforced"), "extraContext.routes.enforced", settings);
-        class
-    }
-
-    /// The same where a ConfigMap says more: its defaults are nearer, and of what is enforced both count. What is wrong with it is in
-    /// [`Self::problems`].
-    #[must_use]
-    pub fn with(&self, data: &BTreeMap<String, String>, settings: &Settings) -> Self {
-        let mut class = Self::default();
-        for (part, text) in data {
-            if !["defaults", "enforced"].contains(&part.as_str()) {
-                class.problems.push(format!("data.{} is neither defaults nor enforced", shortened(part)));
-                continue;
-            }
-            let read = if text.len() > MOST_BYTES {
-                Err(format!("may have {MOST_BYTES} bytes, it has {}", text.len()))
-            } else {
-                paths::options(text)
-            };
-            let at = format!("data.{part}");
-            match read {
-                Ok(texts) if part == "defaults" => class.defaults = class.part(&texts, &at, settings),
-                Ok(texts) => class.enforced = class.part(&texts, &at, settings),
-                Err(wanted) => class.problems.push(format!("{at} {wanted}")),
-            }
-        }
-        self.enforce(&mut class.enforced);
-        self.enforce_rate(&mut class.enforced);
-        class.defaults = self.defaults.clone().into_iter().chain(class.defaults).collect();
-        class
-    }
-
     /// The same where nobody may get in.
     #[must_use]
     pub fn closed(&self) -> Self {
@@ -80,21 +37,8 @@ impl Class {
         class
     }
 
-    fn part(&mut self, texts: &BTreeMap<String, String>, place: &str, settings: &Settings) -> Values {
-        let texts = texts.iter().map(|(name, text)| (name.as_str(), text.as_str()));
-        let written = Written::read(Level::Class, texts, settings);
-        let at = |option: &str| format!("{place}.{option}");
-        let refused =
-            written.refused.iter().map(|refusal| format!("{} {}", at(&refusal.option), refusal.why));
-        self.problems.extend(refused);
-        self.problems.extend(written.names_of_others().map(|name| format!("{} is no option", at(name))));
-        let misplaced = written.misplaced.iter().map(|row| row.name);
-        self.problems.extend(misplaced.map(|name| format!("{} stands at other levels only", at(name))));
-        written.values
-    }
-
     /// What is enforced of `values`.
-    pub fn enforce(&self, values: &mut Values) {
+    pub fn enforce(&self, values: &mut OptionValues) {
         for (bound, besides) in LET_IN_OTHERS {
             if self.enforced.contains_key(bound) && !self.enforced.contains_key(besides) {
                 values.remove(besides);
@@ -110,7 +54,7 @@ impl Class {
     }
 
     /// Of two rates the lower one.
-    pub fn enforce_rate(&self, values: &mut Values) {
+    pub fn enforce_rate(&self, values: &mut OptionValues) {
         if !self.enforced.contains_key("rate-limit") {
             return;
         }
@@ -130,23 +74,14 @@ impl Class {
     }
 }
 
-fn per_hour(values: &Values) -> Option<u64> {
+fn per_hour(values: &OptionValues) -> Option<u64> {
     let Some(OptionValue::Number(limit)) = values.get("rate-limit") else { return None };
     let period = match values.get("rate-limit-period") {
-        Some(OptionValue::Text(period)) => rate::milliseconds_of(period)?,
+        Some(OptionValue::Text(period)) => milliseconds_of(period)?,
         _ => 1000,
     };
     // All periods are parts of an hour.
     limit.checked_mul(3_600_000_u64.checked_div(period)?)
-}
-
-/// A scalar as somebody would write it in an annotation; lists with commas between.
-pub(super) fn text_of(value: &Json) -> String {
-    match value {
-        Json::String(text) => text.clone(),
-        Json::Array(items) => items.iter().map(text_of).collect::<Vec<_>>().join(", "),
-        other => other.to_string(),
-    }
 }
 
 /// Of these lists more is stricter.
@@ -158,7 +93,7 @@ fn within(name: &str, value: OptionValue, limit: &OptionValue) -> OptionValue {
         // Elsewhere a rate is a number of requests in some time.
         (value @ Number(_), Number(_)) if name == "rate-limit" => value,
         (Number(value), Number(limit)) => Number(value.min(*limit)),
-        (Networks(value), Networks(limit)) if row(name).is_some_and(|row| row.name == "deny-from") => {
+        (Networks(value), Networks(limit)) if name == "deny-from" => {
             Networks(value.iter().chain(&**limit).cloned().collect())
         }
         (Networks(value), Networks(limit)) => Networks(in_both(&value, limit).into()),
@@ -221,9 +156,8 @@ fn with_headers(own: &[Header], enforced: &[Header]) -> Arc<[Header]> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::options::RouteOptions;
-    use serde_json::json;
+    use crate::options::{RouteOptions, Settings};
+    use serde_json::{Map, Value as Json, json};
 
     fn options(class: Json, written: &[(&str, &str)]) -> Json {
         let context = Map::from_iter([("routes".to_owned(), class)]);
@@ -351,53 +285,5 @@ mod tests {
             assert_eq!(names("cors-allow-origin", enforced, own), both, "{enforced} {own}");
         }
         assert_eq!(names("remove-request-headers", "X-A", "X-B, x-a"), "x-b x-a");
-    }
-
-    #[test]
-    fn of_configuration_and_config_map_the_nearer_default_and_both_ceilings_count() {
-        let context = json!({"routes": {
-            "defaults": {"retry": "all", "timeout-server": "10s"},
-            "enforced": {"max-body-size": "1m", "timeout-queue": "5s", "rate-limit": 10, "closed": false},
-        }});
-        let settings = Settings::of(context.as_object().unwrap());
-        let data = |defaults: &str, enforced: &str| {
-            BTreeMap::from_iter(
-                [("defaults", defaults), ("enforced", enforced)].map(|(k, v)| (k.to_owned(), v.to_owned())),
-            )
-        };
-        let class = settings.class.with(
-            &data(
-                "timeout-server: 20s",
-                "max-body-size: 2m\ntimeout-queue: 1s\nrate-limit: 5\nclosed: true\nretries: 1",
-            ),
-            &settings,
-        );
-        assert_eq!(class.problems, Vec::<String>::new());
-        let settings = Settings { class, ..settings };
-        let read =
-            RouteOptions::read([("max-body-size", "3m"), ("timeout-queue", "9s")], &settings).to_json();
-        let expected = json!({"retry": "all", "timeout-server": 20_000, "max-body-size": 1 << 20, "timeout-queue": 1000,
-            "rate-limit": 5, "rate-limit-period": "second", "closed": false, "retries": 1});
-        assert_eq!(read, expected);
-        let said = |defaults: &str, enforced: &str| {
-            settings.class.with(&data(defaults, enforced), &settings).problems.join("\n")
-        };
-        assert!(said("- a", "").contains("data.defaults must be YAML of options"));
-        assert!(said("retry: x", "").contains("data.defaults.retry is \"x\", it must be idempotent or all"));
-        assert!(said("", "nonesuch: 1").contains("data.enforced.nonesuch is no option"));
-        assert!(said("", &"a: b\n".repeat(20_000)).contains("data.enforced may have 65536 bytes"));
-    }
-
-    #[test]
-    fn what_the_class_cannot_say_is_told() {
-        let context = json!({"routes": {"defaults": {"retry": "x", "auth-secret": "users"}, "enforced": {"nonesuch": 1}}});
-        let said = Settings::of(context.as_object().unwrap()).class.problems.join("\n");
-        for part in [
-            "defaults.retry is \"x\", it must be idempotent or all",
-            "defaults.auth-secret stands",
-            "enforced.nonesuch is no option",
-        ] {
-            assert!(said.contains(part), "{said}");
-        }
     }
 }

@@ -1,7 +1,10 @@
 //! Objects that the class names for the routes of others: in any namespace, as only the operator can.
 
-use super::{class::Class, value::OptionValue};
-use crate::{choices::service_port, claims::Backend, names::name_of, options::difference::GroupOptions};
+use super::{class::Class, difference::GroupOptions, value::OptionValue};
+use crate::{
+    claims::{Backend, QualifiedName},
+    names::name_of,
+};
 use haptic_model::{Digest, host_name::is_host};
 use std::sync::Arc;
 
@@ -22,9 +25,6 @@ const CERTIFICATE: &str = "default-certificate";
 const BACKEND_OF: &str = "class:default";
 /// So many digits tell the profiles with pages apart.
 const DIGITS: usize = 8;
-
-/// Namespace and name of an object.
-pub(crate) type QualifiedName = (Arc<str>, Arc<str>);
 
 /// Pages that all routes of a class have: they stand in profiles of their own, which backends share.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +55,7 @@ pub(crate) fn qualified_name(text: &str) -> Option<QualifiedName> {
 /// `NAMESPACE/NAME:PORT`.
 pub(crate) fn qualified_service(text: &str) -> Option<ClassService> {
     let (namespace, service) = text.split_once('/')?;
-    let backend = service_port(service)?;
+    let backend = Backend::of(service)?;
     let parts = [namespace, BACKEND_OF, &*backend.service, &backend.port.to_string()];
     let name = is_namespace(namespace).then(|| name_of(&parts, "").ok()).flatten()?;
     Some(ClassService { namespace: namespace.into(), backend, name })

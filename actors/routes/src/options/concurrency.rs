@@ -2,7 +2,7 @@
 
 use super::{
     kind::Kind,
-    table::{ROW, Reload, Row, With},
+    row::{ROW, Reload, Row, With},
 };
 
 const BESIDE: Row = Row { with: With::Beside("concurrency-limit"), ..ROW };

@@ -1,7 +1,6 @@
 //! What a group of paths has otherwise than its object: an object whose paths lead to a thousand Services with options of their own
 //! has a thousand groups, and its own options once.
 
-use super::RouteOptions;
 use serde_json::{Map, Value as Json};
 
 /// The options of a group, found in what it has otherwise and in those of its object.
@@ -27,25 +26,10 @@ impl<'o> GroupOptions<'o> {
     }
 }
 
-impl RouteOptions {
-    /// What these have otherwise than those of the object as a whole, as templates read it: null stands for what is not there.
-    #[must_use]
-    pub fn difference_from(&self, of_object: &Self) -> Map<String, Json> {
-        let names = of_object.values.keys().copied().chain(of_object.others.keys().map(String::as_str));
-        let gone = names.filter(|name| !self.values.contains_key(name) && !self.others.contains_key(*name));
-        let gone = gone.map(|name| (name.to_owned(), Json::Null));
-        let values = self.values.iter().filter(|(name, value)| of_object.values.get(*name) != Some(value));
-        let values = values.map(|(name, value)| ((*name).to_owned(), value.to_json()));
-        let others = self.others.iter().filter(|(name, text)| of_object.others.get(*name) != Some(text));
-        let others = others.map(|(name, text)| (name.clone(), Json::from(&**text)));
-        gone.chain(values).chain(others).collect()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::Settings;
+    use crate::options::{RouteOptions, Settings};
     use serde_json::json;
 
     fn options(texts: &[(&'static str, &'static str)]) -> RouteOptions {

@@ -1,17 +1,21 @@
 //! The options of an Ingress's paths: paths with the same ones are a group.
 
 use super::{
-    MOST_BYTES, PREFIX, Refusal, RouteOptions, Settings, Written, class_objects, finding, guards,
+    annotation::{MOST_BYTES, PREFIX, finding},
+    class_objects,
     level::Level,
-    option_of,
     paths::{PATHS, paths},
+    refusal::Refusal,
+    route_options::RouteOptions,
+    settings::Settings,
     table::row,
     vain::{is_over_tls, wants_tls},
-    value::OptionValue,
+    value::{OptionValue, OptionValues},
+    written::Written,
 };
 use crate::{
     conditions::RouteConditions,
-    families::{ForeignOptions, PathRules, neighbours::OptionValues},
+    families::{ForeignOptions, PathRules},
     patterns::{self, Pattern, Rewrite},
     sentences::shortened,
 };
@@ -24,6 +28,18 @@ use std::{
 
 /// So many digits tell the groups of an Ingress apart.
 const DIGITS: usize = 16;
+
+/// Whether nobody may get in where the option cannot be read; of those of a user's own nobody knows.
+pub(super) fn guards(option: &str, settings: &Settings) -> bool {
+    let of_own = || option == PATHS || settings.own.iter().any(|own| own == option);
+    row(option).map_or_else(of_own, |row| row.guards)
+}
+
+/// What an annotation is called as an option: ours without [`PREFIX`], those of others whole.
+pub(super) fn option_of<'k>(key: &'k str, settings: &Settings) -> Option<&'k str> {
+    let of_others = || settings.own.iter().any(|own| own == key && own.contains('/'));
+    key.strip_prefix(PREFIX).or_else(|| of_others().then_some(key))
+}
 
 /// The annotations of an Ingress, read.
 #[derive(Debug, Default)]

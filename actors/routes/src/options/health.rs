@@ -1,9 +1,10 @@
 //! Options of servers' health: whether HAProxy asks them itself, how, and how it treats one that has come back.
 
 use super::{
-    kind::{Form, Kind},
+    form::Form,
+    kind::Kind,
     level::Level::{Class, Ingress, Path, Service},
-    table::{ROW, Reload, Row, With},
+    row::{ROW, Reload, Row, With},
 };
 
 /// What all of them have.

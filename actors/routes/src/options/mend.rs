@@ -1,6 +1,12 @@
 //! An object without what cannot be read of it, for when no version of it is known that was good.
 
-use super::{PREFIX, Refusal, Settings, groups::Annotations, guards, option_of, paths::PATHS};
+use super::{
+    annotation::PREFIX,
+    groups::{Annotations, guards, option_of},
+    paths::PATHS,
+    refusal::Refusal,
+    settings::Settings,
+};
 use serde_json::{Value as Json, json};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -3,7 +3,7 @@
 use super::{
     kind::Kind,
     level::Level::{Class, Ingress, Path},
-    table::{ROW, Reload, Row, With},
+    row::{ROW, Reload, Row, With},
 };
 
 pub(super) const DEFAULT_SERVICE: Row = Row {

@@ -1,6 +1,6 @@
 //! The annotation that gives paths options of their own: YAML from path as the Ingress has it to options.
 
-use super::class::text_of;
+use super::annotation::text_of;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 use std::collections::BTreeMap;

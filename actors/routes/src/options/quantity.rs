@@ -33,6 +33,21 @@ pub fn byte_count(text: &str) -> Option<u64> {
     number.checked_mul(factor).filter(|n| *n < 1 << 53)
 }
 
+/// In which requests are counted: HAProxy has a table for each.
+pub const PERIODS: &[&str] =
+    &["second", "minute", "hour", "2s", "5s", "10s", "15s", "30s", "2m", "5m", "10m", "15m", "30m"];
+
+/// In how many milliseconds requests are counted by one of [`PERIODS`].
+#[must_use]
+pub fn milliseconds_of(period: &str) -> Option<u64> {
+    match period {
+        "second" => Some(1000),
+        "minute" => Some(60_000),
+        "hour" => Some(3_600_000),
+        time => milliseconds(time),
+    }
+}
+
 /// Digits and nothing else.
 pub(super) fn number(text: &str) -> Option<u64> {
     split(text).filter(|(_, unit)| unit.is_empty()).map(|(number, _)| number)

@@ -2,24 +2,9 @@
 
 use super::{
     kind::Kind,
-    quantity,
-    table::{REFUSALS, ROW, Reload, Row, With},
+    quantity::PERIODS,
+    row::{REFUSALS, ROW, Reload, Row, With},
 };
-
-/// In which requests are counted: HAProxy has a table for each.
-pub const PERIODS: &[&str] =
-    &["second", "minute", "hour", "2s", "5s", "10s", "15s", "30s", "2m", "5m", "10m", "15m", "30m"];
-
-/// In how many milliseconds requests are counted by one of [`PERIODS`].
-#[must_use]
-pub fn milliseconds_of(period: &str) -> Option<u64> {
-    match period {
-        "second" => Some(1000),
-        "minute" => Some(60_000),
-        "hour" => Some(3_600_000),
-        time => quantity::milliseconds(time),
-    }
-}
 
 /// What says that a table is needed which is not there in any case.
 #[must_use]

@@ -1,9 +1,10 @@
 //! Options of redirects: to another place, and from HTTP to HTTPS.
 
 use super::{
-    kind::{Form, Kind},
+    form::Form,
+    kind::Kind,
     level::Level::{Ingress, Path},
-    table::{ROW, Reload, Row, With},
+    row::{ROW, Reload, Row, With},
 };
 
 pub(super) const ABSOLUTE: Row = Row {

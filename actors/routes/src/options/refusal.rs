@@ -1,6 +1,10 @@
 //! What cannot be read, with what a user needs to set it right.
 
-use super::{MOST_BYTES, PREFIX, paths, table::row};
+use super::{
+    annotation::{MOST_BYTES, PREFIX},
+    paths,
+    table::row,
+};
 use crate::sentences::shortened;
 use serde_json::Value as Json;
 use std::fmt;

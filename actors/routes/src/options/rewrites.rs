@@ -1,6 +1,6 @@
 //! Lines of a regular expression and a path: `rewrite-rules`.
 
-use super::{kind::Form, value::OptionValue};
+use super::{form::Form, value::OptionValue};
 use crate::{regex_cost, sentences::shortened};
 use regex_syntax::hir::{Hir, HirKind, Look};
 

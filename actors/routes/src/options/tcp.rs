@@ -1,9 +1,10 @@
 //! Options of Services that are reached at TCP ports.
 
 use super::{
-    kind::{Form, Kind},
+    form::Form,
+    kind::Kind,
     level::Level::Service,
-    table::{ROW, Reload, Row, With},
+    row::{ROW, Reload, Row, With},
 };
 
 pub(super) const PORTS: Row = Row {

@@ -1,6 +1,11 @@
 //! The table of options by tables of values: what each takes, what it makes of it, and what is said of the rest.
 
-use super::*;
+use super::{
+    MOST_BYTES, RouteOptions, Settings, Written,
+    level::Level,
+    route_options::INSTEAD_OF,
+    table::{self, TABLE, With},
+};
 use serde_json::json;
 
 fn read(written: &[(&str, &str)]) -> RouteOptions {
@@ -21,7 +26,7 @@ fn rows_are_sorted_and_agree_with_each_other() {
         assert!(default, "{}: {}", row.name, row.default);
         assert!(!row.about.is_empty() && !row.kind.expected(&settings).is_empty(), "{}", row.name);
         if let With::Needs(other) | With::Beside(other) = row.with {
-            assert!(super::row(other).is_some(), "{} goes with {other}", row.name);
+            assert!(table::row(other).is_some(), "{} goes with {other}", row.name);
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::{
     kind::Kind,
     level::Level::{Class, Ingress},
-    table::{ROW, Reload, Row, With},
+    row::{ROW, Reload, Row, With},
 };
 
 /// Those of TLS 1.2 that are good today (Mozilla's intermediate ones, and AES-256 alone is a choice of its own).

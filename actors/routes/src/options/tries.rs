@@ -3,7 +3,7 @@
 use super::{
     kind::Kind,
     level::Level::{Class, Ingress, Path, Service},
-    table::{ROW, Reload, Row},
+    row::{ROW, Reload, Row},
 };
 
 /// After what HAProxy may send a request again; all of it where no option says otherwise.

@@ -1,8 +1,10 @@
 //! What is asked for in vain: options without those they go with, what other programs would read otherwise.
 
 use super::{
-    PREFIX, RouteOptions, finding,
-    table::{TABLE, With},
+    annotation::{PREFIX, finding},
+    route_options::RouteOptions,
+    row::With,
+    table::TABLE,
 };
 use haptic_model::{Finding, FindingKind};
 use serde_json::{Map, Value as Json};

@@ -1,14 +1,17 @@
 //! What an option's value is once it is read.
 
 use super::{
-    auth::AuthUrl,
+    auth_url::AuthUrl,
     header::{Header, Part},
     network::Network,
     request_key::RequestKey,
 };
 use crate::conditions::Condition;
 use serde_json::{Value as Json, json};
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
+
+/// Options, and what they are.
+pub type OptionValues = BTreeMap<&'static str, OptionValue>;
 
 /// One value. What may be large is shared by all groups of paths for which it counts.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,10 +10,10 @@ mod steps;
 #[cfg(test)]
 mod tests;
 
+pub use read::LONGEST_PATTERN;
+
 use node::Node;
 
-/// The longest expression that is read.
-pub const LONGEST_PATTERN: usize = 500;
 /// Longer paths than this do not fit into HAProxy's buffer.
 pub const LONGEST_PATH: usize = 16 << 10;
 /// Paths that everybody may have: an expression that cannot be asked with these is refused.

@@ -1,10 +1,7 @@
 //! Reads the part of the language that the `regex` crate and PCRE2 read alike. Whatever one of them takes for something
 //! else is refused: what is judged must be what runs.
 
-use super::{
-    LONGEST_PATTERN,
-    node::{Bytes, Node},
-};
+use super::node::{Bytes, Node};
 use regex_syntax::{
     ast::{
         AssertionKind, Ast, ClassBracketed, ClassSet, ClassSetItem, Flag, FlagsItemKind, GroupKind,
@@ -14,6 +11,8 @@ use regex_syntax::{
     hir::{Class, HirKind, translate::TranslatorBuilder},
 };
 
+/// The longest expression that is read.
+pub const LONGEST_PATTERN: usize = 500;
 /// Groups that a replacement can name: `\1` to `\9`.
 const MOST_GROUPS: u32 = 9;
 /// Of groups in groups.

@@ -1,8 +1,10 @@
 //! The ConfigMaps in which other controllers list ports and Services: `annotationFamilies.NAME.tcpServices` names one, in a namespace of the
 //! operator's. A row that cannot be read is left out, as theirs do, and found.
 
-use super::claims::{AskedBy, AskedPorts, TcpClaim, TcpTls, port_of};
-use crate::{claims::Backend, contest::Age, families::Family, sentences::shortened};
+use super::claims::{AskedBy, AskedPorts, TcpClaim, TcpTls};
+use crate::{
+    claims::Backend, contest::Age, families::Family, options::tcp_ports::port_of, sentences::shortened,
+};
 use haptic_model::{ActiveConfig, Finding, FindingKind, ObjectRef, Snapshots};
 use serde::Deserialize;
 use serde_json::{Map, Value};

@@ -1,8 +1,8 @@
 //! The custom resources `TCP` of haproxytech/kubernetes-ingress: each lists frontends with their ports and the Service behind them. What is in
 //! an entry besides is not served, and an entry with rules is left out, because they may keep connections out.
 
-use super::claims::{AskedBy, AskedPorts, TcpClaim, TcpMetadata, TcpTls, port_of};
-use crate::{claims::Backend, contest::Age, sentences::shortened};
+use super::claims::{AskedBy, AskedPorts, TcpClaim, TcpMetadata, TcpTls};
+use crate::{claims::Backend, contest::Age, options::tcp_ports::port_of, sentences::shortened};
 use haptic_model::{Finding, FindingKind, HAProxyTemplateConfigSpec, Object};
 use serde::Deserialize;
 use serde_json::{Map, Value};

@@ -10,7 +10,7 @@ mod ports;
 #[cfg(test)]
 mod tests;
 
-pub use claims::is_ports;
+pub use crate::options::tcp_ports::is_ports;
 pub(crate) use ports::ListedPorts;
 
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
     names,
     options::Settings,
     services,
-    stores::store_of,
+    store_names::store_of,
 };
 use claims::{AskedBy, AskedPorts, TcpClaim, TcpTls};
 use haptic_model::{ActiveConfig, Finding, FindingKind, Findings, Object, ObjectRef, Snapshot, Snapshots};

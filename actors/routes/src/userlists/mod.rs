@@ -5,11 +5,14 @@
 //! ([`password`]), by the number of users ([`users`]), and by what all users together cost ([`shares`]). It is kept up to
 //! date change by change; a function of stores and configuration, no I/O.
 
+mod limits;
 pub mod password;
 pub mod shares;
 #[cfg(test)]
 mod tests;
 pub mod users;
+
+pub use limits::Limits;
 
 use crate::record::OPTIONS_OF_GROUPS;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -29,41 +32,6 @@ const SECRETS: &str = "labelledsecrets";
 const OPTION: &str = "auth-secret";
 /// Where its users are.
 const ENTRY: &str = "auth";
-
-/// What passwords may cost: `extraContext.passwordLimits`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Of `$5$` and `$6$`.
-    pub rounds: u64,
-    /// Of bcrypt.
-    pub bcrypt_cost: u64,
-    /// Users of one Secret.
-    pub users: usize,
-    /// Milliseconds that all users together cost whenever HAProxy reads its configuration.
-    pub milliseconds: u64,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { rounds: 10_000, bcrypt_cost: 7, users: 500, milliseconds: 3000 }
-    }
-}
-
-impl Limits {
-    fn of(config: &ActiveConfig) -> Self {
-        let settings = config.spec.templating_settings.extra_context.get("passwordLimits");
-        let setting = |name: &str, otherwise: u64| {
-            settings.and_then(|all| all.get(name)).and_then(Value::as_u64).unwrap_or(otherwise)
-        };
-        let default = Self::default();
-        Self {
-            rounds: setting("rounds", default.rounds),
-            bcrypt_cost: setting("bcryptCost", default.bcrypt_cost),
-            users: usize::try_from(setting("users", default.users as u64)).unwrap_or(default.users),
-            milliseconds: setting("milliseconds", default.milliseconds),
-        }
-    }
-}
 
 /// The name of the store of userlists beside the store `resource`. No watched resource has such a name.
 #[must_use]

@@ -1,7 +1,7 @@
 //! Who checks a password, and what that costs HAProxy: told from the hash alone, so that every
 //! replica on every machine decides alike.
 
-use super::Limits;
+use super::limits::Limits;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
 /// Characters of hashes and salts (crypt(5)).

@@ -1,7 +1,7 @@
 //! The users of one Secret: lines of `user:hash`, or an entry for each user.
 
 use super::{
-    Limits,
+    limits::Limits,
     password::{self, Password, PasswordKind},
 };
 use crate::sentences::shortened;

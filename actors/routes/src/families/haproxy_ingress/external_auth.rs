@@ -1,9 +1,11 @@
 //! Somebody is asked whether a request may pass. Whatever is wrong there lets nobody in, as theirs does.
 
-use crate::families::{
-    neighbours::OptionValues,
-    sign_in::{self, SignIn},
-    translation::{Said, Translation},
+use crate::{
+    families::{
+        sign_in::{self, SignIn},
+        translation::{Said, Translation},
+    },
+    options::value::OptionValues,
 };
 
 /// What `oauth` may be.

@@ -9,7 +9,7 @@ mod headers;
 mod paths;
 mod scripts;
 mod servers;
-mod table;
+pub(super) mod table;
 mod tls;
 mod values;
 
@@ -17,10 +17,7 @@ use super::{
     backend_lines,
     translation::{Said, Translation},
 };
-pub use table::TABLE;
-
-/// What its annotations begin with; the first counts.
-pub const PREFIXES: &[&str] = &["haproxy-ingress.github.io/", "ingress.kubernetes.io/"];
+pub use table::{PREFIXES, TABLE};
 
 /// What takes several keys to say.
 pub(super) const GROUPS: &[fn(&Said<'_>, &mut Translation<'_>)] = &[

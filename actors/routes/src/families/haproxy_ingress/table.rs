@@ -7,6 +7,9 @@ use crate::families::{
 };
 use KeyPlace::{Config, Ingress, Service};
 
+/// What its annotations begin with; the first counts.
+pub const PREFIXES: &[&str] = &["haproxy-ingress.github.io/", "ingress.kubernetes.io/"];
+
 /// Its scopes Backend and Path.
 const SERVERS: &[KeyPlace] = &[Service, Ingress, Config];
 /// Its scope Host.

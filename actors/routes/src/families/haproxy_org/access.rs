@@ -9,8 +9,8 @@ use crate::{
     },
     options::{
         network::Network,
-        rate::{PERIODS, milliseconds_of},
-        table::REFUSALS,
+        quantity::{PERIODS, milliseconds_of},
+        row::REFUSALS,
         value::OptionValue,
     },
 };

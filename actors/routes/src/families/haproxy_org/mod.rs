@@ -8,17 +8,14 @@ mod headers;
 mod paths;
 mod route_acl;
 mod servers;
-mod table;
+pub(super) mod table;
 mod values;
 
 use super::{
     backend_lines, tls,
     translation::{Said, Translation},
 };
-pub use table::TABLE;
-
-/// What its annotations begin with (`pkg/store/convert.go`); which of them counts is not defined there.
-pub const PREFIXES: &[&str] = &["haproxy.org/", "haproxy.com/", "ingress.kubernetes.io/"];
+pub use table::{PREFIXES, TABLE};
 
 /// What takes several keys to say.
 pub(super) const GROUPS: &[fn(&Said<'_>, &mut Translation<'_>)] = &[

@@ -4,6 +4,9 @@ use super::values::{NUMBER, SWITCH, TIME};
 use crate::families::key::{FamilyKey, KeyPlace, KeyTarget, WrongValue, differs, finding, served};
 use KeyPlace::{Config, Ingress, Service};
 
+/// What its annotations begin with (`pkg/store/convert.go`); which of them counts is not defined there.
+pub const PREFIXES: &[&str] = &["haproxy.org/", "haproxy.com/", "ingress.kubernetes.io/"];
+
 /// Keys of its frontends.
 const INGRESS: &[KeyPlace] = &[Ingress, Config];
 /// Keys of its backends.

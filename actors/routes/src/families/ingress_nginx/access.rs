@@ -9,7 +9,7 @@ use crate::{
         Said, Translation,
         values::{GO_SWITCH, ValueReader},
     },
-    options::{quantity::milliseconds, table::REFUSALS},
+    options::{auth_url::without_scheme, quantity::milliseconds, row::REFUSALS},
     sentences::shortened,
 };
 use std::collections::BTreeSet;
@@ -79,7 +79,7 @@ pub fn asked(said: &Said<'_>, to: &mut Translation<'_>) {
     if !is_url {
         return to.close("auth-url", "is no URL");
     }
-    to.set("auth-url", &crate::auth::without_scheme(url), "auth-url");
+    to.set("auth-url", &without_scheme(url), "auth-url");
     if !to.values.contains_key("auth-url") {
         return;
     }

@@ -14,15 +14,12 @@ mod passwords;
 mod redirects;
 mod servers;
 mod snippets;
-mod table;
+pub(super) mod table;
 mod tls;
 mod values;
 
 use super::translation::{Said, Translation};
-pub use table::TABLE;
-
-/// What its annotations begin with.
-pub const PREFIXES: &[&str] = &["nginx.ingress.kubernetes.io/"];
+pub use table::{PREFIXES, TABLE};
 
 /// What takes several keys to say.
 pub(super) const GROUPS: &[fn(&Said<'_>, &mut Translation<'_>)] = &[
@@ -53,15 +50,3 @@ pub(super) const GROUPS: &[fn(&Said<'_>, &mut Translation<'_>)] = &[
     canary::canary,
     redirects::aliases,
 ];
-
-/// The name of a Secret of the Ingress's own namespace; with another one's nobody gets in.
-fn own_secret<'s>(key: &str, text: &'s str, to: &mut Translation<'_>) -> Option<&'s str> {
-    match text.split_once('/') {
-        None => Some(text),
-        Some((namespace, name)) if namespace == to.about.namespace => Some(name),
-        Some(_) => {
-            to.close(key, "names a Secret of another namespace");
-            None
-        }
-    }
-}

@@ -1,6 +1,5 @@
-//! Passwords.
+//! Passwords, and the Secrets that they are in.
 
-use super::own_secret;
 use crate::families::{Said, Translation};
 
 /// `satisfy: any`: a client of the list need not say who it is. Of a password and who is asked both must let it pass.
@@ -46,4 +45,16 @@ pub fn passwords(said: &Said<'_>, to: &mut Translation<'_>) {
     }
     // What a client says to nginx is not for servers.
     to.set("remove-request-headers", "authorization", "auth-secret");
+}
+
+/// The name of a Secret of the Ingress's own namespace; with another one's nobody gets in.
+pub(super) fn own_secret<'s>(key: &str, text: &'s str, to: &mut Translation<'_>) -> Option<&'s str> {
+    match text.split_once('/') {
+        None => Some(text),
+        Some((namespace, name)) if namespace == to.about.namespace => Some(name),
+        Some(_) => {
+            to.close(key, "names a Secret of another namespace");
+            None
+        }
+    }
 }

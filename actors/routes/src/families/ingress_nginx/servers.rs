@@ -1,6 +1,6 @@
 //! What servers are sent, how, and how long it may take.
 
-use super::{nginx_text::with_variables, own_secret};
+use super::{nginx_text::with_variables, passwords::own_secret};
 use crate::{
     families::{Said, Translation},
     options::value::OptionValue,

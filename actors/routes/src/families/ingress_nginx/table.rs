@@ -12,6 +12,9 @@ use crate::families::{
 use KeyPlace::{Config, Ingress};
 use WrongValue::{Deny, Drop};
 
+/// What its annotations begin with.
+pub const PREFIXES: &[&str] = &["nginx.ingress.kubernetes.io/"];
+
 /// Keys that its ConfigMap has, too.
 const BOTH: &[KeyPlace] = &[Ingress, Config];
 /// Those that only the ConfigMap has.

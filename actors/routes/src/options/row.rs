@@ -1,0 +1,91 @@
+//! One option: a row of the table.
+
+use super::{
+    annotation::PREFIX,
+    kind::Kind,
+    level::Level::{self, Class, Ingress, Path},
+    settings::Settings,
+};
+
+/// One option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Behind `haproxy-haptic.org/`; rows are in the order of their names.
+    pub name: &'static str,
+    /// How its value is read.
+    pub kind: Kind,
+    /// A good value.
+    pub example: &'static str,
+    /// What counts where the option it goes with is given and it is not; empty: nothing.
+    pub default: &'static str,
+    /// The option that it goes with.
+    pub with: With,
+    /// Where it may stand.
+    pub levels: &'static [Level],
+    /// Whether a change reloads HAProxy, on 3.4.
+    pub reload: Reload,
+    /// Whether it guards access, to the route or to what servers are sent: a value that cannot be read must let nobody in.
+    pub guards: bool,
+    /// What it does.
+    pub about: &'static str,
+}
+
+/// What an option is without another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum With {
+    /// It stands alone.
+    Nothing,
+    /// It is wrong without that one.
+    Needs(&'static str),
+    /// It has no effect without that one.
+    Beside(&'static str),
+}
+
+/// Whether HAProxy reads at a start only what an option asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reload {
+    /// It follows at run time.
+    No,
+    /// Once for each change of the option.
+    Change,
+    /// Once where something is used for the first time; the reference says what.
+    FirstUse,
+}
+
+impl Row {
+    /// What its value must be, at whichever level it stands.
+    #[must_use]
+    pub fn expected(&self, settings: &Settings) -> String {
+        let (near, of_class) = (self.kind.expected(settings), self.kind.at(Class));
+        if self.kind == of_class || !self.levels.contains(&Class) {
+            return near;
+        }
+        format!("{near}; of the class {}", of_class.expected(settings))
+    }
+
+    /// What is said where it stands elsewhere.
+    #[must_use]
+    pub fn misplaced(&self) -> String {
+        let words: Vec<&str> = self.levels.iter().map(|level| level.word()).collect();
+        format!("annotation {PREFIX}{} has no effect there: it stands at {}", self.name, words.join(", "))
+    }
+}
+
+/// What most rows have.
+pub(super) const ROW: Row = Row {
+    name: "",
+    kind: Kind::Switch,
+    example: "",
+    default: "",
+    with: With::Nothing,
+    levels: &[Path, Ingress, Class],
+    reload: Reload::No,
+    guards: false,
+    about: "",
+};
+
+/// The statuses with which HAProxy refuses a request.
+pub(crate) const REFUSALS: &[&str] = &[
+    "400", "401", "403", "404", "405", "407", "408", "410", "413", "421", "422", "425", "429", "500", "501",
+    "502", "503", "504",
+];
