@@ -112,7 +112,8 @@ pub(super) fn certificates(said: &Said<'_>, out: &mut Translation<'_>) {
     out.passes_certificate = Some(said.is_on("auth-tls-cert-header"));
     let Some(secret) = said.text("auth-tls-secret") else { return };
     let how = match said.text("auth-tls-verify-client") {
-        Some("off") => return,
+        // Nobody is asked for a certificate, and servers believe what these headers say all the same.
+        Some("off") => return out.set("client-certificate-headers", TOLD, "auth-tls-secret"),
         Some("optional") => "optional",
         Some("optional_no_ca") => {
             out.differs(
