@@ -1,5 +1,6 @@
 //! The life of a controller process: start the pipeline, serve, and end in order when told to.
 
+pub mod frugal;
 pub mod hardening;
 mod sandbox_status;
 mod traces;

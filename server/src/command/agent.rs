@@ -3,11 +3,14 @@
 use crate::{
     cli::{AgentArgs, CommandFailure},
     logging,
-    process::hardening::{self, FileReaders},
+    process::{
+        frugal::become_frugal,
+        hardening::{self, FileReaders},
+    },
 };
 use haptic_agent::{Agent, AgentOptions, CredentialsSource, HaproxyMode, TlsSource};
 use haptic_runtime::Signals;
-use std::{os::unix::process::CommandExt, time::Duration};
+use std::time::Duration;
 
 /// Runs the agent.
 ///
@@ -28,25 +31,6 @@ pub fn run(args: AgentArgs) -> Result<(), CommandFailure> {
     // The agent's HTTP server needs an actix system; everything else in it is plain tokio.
     let system = actix_rt::System::with_tokio_rt(move || runtime);
     system.block_on(serve(options))
-}
-
-/// How the allocator gives back at once what a large order needed. At rest it would never come to do so later.
-const FRUGAL: [(&str, &str); 2] = [("MIMALLOC_ARENA_EAGER_COMMIT", "0"), ("MIMALLOC_PURGE_DELAY", "0")];
-
-/// Starts the process anew, under its own id, with a frugal allocator, which reads its settings before `main`. A controller
-/// keeps the faster default.
-fn become_frugal() {
-    if FRUGAL.iter().all(|(setting, _)| std::env::var_os(setting).is_some()) {
-        return;
-    }
-    let Ok(program) = std::env::current_exe() else { return };
-    let mut arguments = std::env::args_os();
-    let mut command = std::process::Command::new(program);
-    if let Some(name) = arguments.next() {
-        command.arg0(name);
-    }
-    // Gives back an error or nothing at all: then the agent is this process, and only larger.
-    let _larger = command.args(arguments).envs(FRUGAL).exec();
 }
 
 async fn serve(options: AgentOptions) -> Result<(), CommandFailure> {

@@ -4,19 +4,29 @@ use crate::{
     cli::{CommandFailure, RunArgs},
     command::{binaries, cluster::Cluster},
     logging,
-    process::hardening::{self, FileReaders},
-    process::{self, Addresses},
+    process::{
+        self, Addresses,
+        frugal::become_frugal,
+        hardening::{self, FileReaders},
+    },
     wiring::{Environment, Pods, leading::LeadingBy},
 };
 use haptic_config::source::ConfigSource;
 use haptic_leader::certificate::DefaultCertificate;
+use haptic_validate::memory::MemoryLimit;
 use haptic_watch::ObjectSource;
+
+/// In a container with less than this, room for checks is worth more than a few milliseconds.
+const SMALL: u64 = 1 << 30;
 
 /// Runs the controller.
 ///
 /// # Errors
 /// When it cannot start: no API server is configured, no HAProxy to check with, a port is in use.
 pub fn run(args: &RunArgs) -> Result<(), CommandFailure> {
+    if MemoryLimit::read().is_some_and(|limit| limit.is_containers && limit.bytes < SMALL) {
+        become_frugal();
+    }
     hardening::hide_files(FileReaders::Nobody);
     let log_level = logging::start();
     let checker = binaries::checker(&args.haproxy)?;

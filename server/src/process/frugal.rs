@@ -1,0 +1,22 @@
+//! An allocator that gives memory back at once.
+
+use std::os::unix::process::CommandExt;
+
+/// What a large order, or a render of everything, needed goes back to the system. At rest it would never come to do so later.
+const FRUGAL: [(&str, &str); 2] = [("MIMALLOC_ARENA_EAGER_COMMIT", "0"), ("MIMALLOC_PURGE_DELAY", "0")];
+
+/// Starts the process anew, under its own id, with a frugal allocator, which reads its settings before `main`. That costs a sixth of the time
+/// of a change, and leaves two thirds of the memory.
+pub fn become_frugal() {
+    if FRUGAL.iter().all(|(setting, _)| std::env::var_os(setting).is_some()) {
+        return;
+    }
+    let Ok(program) = std::env::current_exe() else { return };
+    let mut arguments = std::env::args_os();
+    let mut command = std::process::Command::new(program);
+    if let Some(name) = arguments.next() {
+        command.arg0(name);
+    }
+    // Gives back an error or nothing at all: then the process is this one, and only larger.
+    let _larger = command.args(arguments).envs(FRUGAL).exec();
+}
