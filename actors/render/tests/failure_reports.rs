@@ -232,3 +232,26 @@ fn settings_that_spoil_what_did_not_change_go_back_themselves() {
         assert_eq!(cluster.held(), [is_former]);
     }
 }
+
+#[test]
+fn settings_that_are_right_again_by_then_stay_and_so_do_those_of_others_at_fault() {
+    let mut setup = Setup::new(TEMPLATE)
+        .with("watchedResources/configmaps", json!({"apiVersion": "v1", "resources": "configmaps"}))
+        .extra(json!({"annotationFamilies": {"ingress-nginx": {"configMap": "edge/theirs"}}}));
+    setup.stores.insert("configmaps".into(), Snapshot::full());
+    let mut cluster = Cluster::new(settings(put(setup, "a", "a.example"), "500"));
+    cluster.render();
+    cluster.change(|setup| settings(setup, "5000000"));
+    let outcome = cluster.render_unchecked(None);
+    let late = report(&cluster, &outcome, "a", false);
+    cluster.change(|setup| settings(setup, "600"));
+    cluster.render_unchecked(Some(&late)).rendering.unwrap();
+    assert!(!cluster.held().iter().any(|held| held.starts_with("theirs")), "{:?}", cluster.held());
+    // What it reads in its own namespace changed as well: nobody has settings wait by that.
+    cluster.render();
+    cluster.change(|setup| note(settings(setup, "700"), "a", "spoils it"));
+    let outcome = cluster.render_unchecked(None);
+    let own = report(&cluster, &outcome, "a", false);
+    cluster.render_unchecked(Some(&own)).rendering.unwrap();
+    assert!(!cluster.held().iter().any(|held| held.starts_with("theirs")), "{:?}", cluster.held());
+}

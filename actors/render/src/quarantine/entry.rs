@@ -288,15 +288,17 @@ pub(super) fn changed_for(
     changed.map(|read| read.resource.clone()).collect()
 }
 
-/// The objects with settings for all Ingresses, or for a class of them, that are other ones than when all was good.
+/// The objects with settings for all Ingresses, or for a class of them, that were other ones in what was checked than when all was good, and
+/// are so still.
 pub(super) fn changed_settings(
     config: &ActiveConfig,
     good: Option<&Arc<Rendered>>,
+    checked: &Snapshots,
     now: &Snapshots,
 ) -> Vec<Arc<ObjectRef>> {
     let Some(good) = good else { return Vec::new() };
-    let mut all = settings_objects(config, now);
-    all.retain(|object| !is_same_in(object, &good.snapshots, now));
+    let mut all = settings_objects(config, checked);
+    all.retain(|object| !is_same_in(object, &good.snapshots, checked) && is_same_in(object, checked, now));
     all
 }
 

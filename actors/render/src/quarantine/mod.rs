@@ -199,23 +199,28 @@ impl QuarantineState {
         }
         let good = complaint.good.as_ref().or(moment.good);
         let spoilt = self.refuse_again(complaint, &reads, moment);
-        let settings = entry::changed_settings(job.config, good, &complaint.rendered.snapshots);
+        let settings =
+            entry::changed_settings(job.config, good, &complaint.rendered.snapshots, job.snapshots);
         let proven = complaint.objects.iter().map(|of| (of, false));
         for ((object, why), suspected) in proven.chain(suspects(complaint, good).map(|of| (of, true))) {
             let checked =
                 entry::find(&complaint.rendered.snapshots, object).map(|(object, _)| object.clone());
             let Some(checked) = checked else { continue };
-            // One that is as it was is at fault for what the settings say now: these go back, or it would lose what it had.
-            let is_as_before =
-                good.is_some_and(|good| entry::is_same_in(object, &good.snapshots, job.snapshots));
+            let read = reads.get(object).map(Vec::as_slice).unwrap_or_default();
+            // With nothing of its own namespace changed it is at fault for what the settings say now: these go back, or it would lose what
+            // it had.
+            let is_as_before = good.is_some_and(|good| {
+                entry::changed_for(object, read, &good.snapshots, job.snapshots).is_empty()
+            });
             if is_as_before && !settings.is_empty() {
-                for one in &settings {
-                    // Each that reads them is accused.
-                    if !self.entries.contains_key(one) {
-                        let found = FoundBy::ByChecks { relapses: 1, seen: Vec::new() };
-                        self.hold(one, why.clone(), found, job, &RenderTiming { good, ..*moment });
-                    }
-                }
+                self.hold_settings(
+                    &settings,
+                    why,
+                    suspected,
+                    complaint,
+                    job,
+                    &RenderTiming { good, ..*moment },
+                );
                 continue;
             }
             // A renderer that begins anew hears old complaints again.
@@ -232,7 +237,6 @@ impl QuarantineState {
             let is = known.is_none()
                 && entry::find(job.snapshots, object).is_some_and(|(now, _)| entry::same(now, &checked));
             if was || is {
-                let read = reads.get(object).map(Vec::as_slice).unwrap_or_default();
                 let relapses = self.relapses.entry(object.clone()).or_default();
                 *relapses += 1;
                 // It was found with something else than there is, such as the former version of what waits.
@@ -251,6 +255,28 @@ impl QuarantineState {
                 };
                 self.hold(object, why.clone(), found, job, &RenderTiming { good, ..*moment });
             }
+        }
+    }
+
+    /// Holds settings, once for all that read them.
+    fn hold_settings(
+        &mut self,
+        settings: &[Arc<ObjectRef>],
+        why: &Diagnostic,
+        suspected: bool,
+        complaint: &FailureReport,
+        job: &Job<'_>,
+        moment: &RenderTiming<'_>,
+    ) {
+        for one in settings.iter().filter(|one| !self.entries.contains_key(*one)).collect::<Vec<_>>() {
+            let relapses = self.relapses.entry(one.clone()).or_default();
+            *relapses += 1;
+            let relapses = *relapses;
+            let found = match suspected {
+                true => FoundBy::Suspected { relapses, costs_a_reload: complaint.good.is_some() },
+                false => FoundBy::ByChecks { relapses, seen: Vec::new() },
+            };
+            self.hold(one, why.clone(), found, job, moment);
         }
     }
 

@@ -3,7 +3,7 @@
 use super::translation::Translation;
 use crate::{
     options::{
-        header::{Header, HeadersOf},
+        header::{Header, HeadersOf, plain},
         value::OptionValue,
     },
     sentences::shortened,
@@ -161,9 +161,4 @@ pub(super) fn distrust(name: &str, key: &str, out: &mut Translation<'_>) {
     if !known && !out.add_line(OPTION, &name, key) {
         out.close(key, &format!("says to servers what {name} is, and clients would say it in its place"));
     }
-}
-
-/// A name as most servers read it: many take _ for -.
-fn plain(name: &str) -> String {
-    name.to_ascii_lowercase().replace('_', "-")
 }

@@ -572,10 +572,15 @@ impl<'t> Translation<'t> {
         self.settings.passthrough
     }
 
-    /// Whether lists of clients know an address that clients send by `header`: only the X-Forwarded-For of proxies that are trusted.
-    #[must_use]
-    pub fn knows_address_by(&self, header: &str) -> bool {
-        self.settings.trusts_proxies && header.trim().eq_ignore_ascii_case("x-forwarded-for")
+    /// Closes what has lists of clients that are for an address in a header, as `key` names it: they know no other than the X-Forwarded-For
+    /// of proxies that are trusted.
+    pub fn close_unknown_address(&mut self, said: &Said<'_>, key: &str, lists: [&str; 2]) {
+        let Some(header) = said.text(key).filter(|_| lists.iter().any(|list| said.names(list))) else {
+            return;
+        };
+        if !self.settings.trusts_proxies || !header.trim().eq_ignore_ascii_case("x-forwarded-for") {
+            self.close(key, "says whom the lists of clients are for, and they know no such address");
+        }
     }
 
     /// The object of that name; `None` where what is named is not looked at.
@@ -603,13 +608,13 @@ impl<'t> Translation<'t> {
     /// All requests get 503, because of `key`: what is wrong with it.
     pub fn close(&mut self, key: &str, why: &str) {
         self.closed = true;
-        self.guard(FindingKind::ForeignUnreadable, key, format!("{why}: all requests get 503"));
+        self.find_at_ingress(FindingKind::ForeignUnreadable, key, format!("{why}: all requests get 503"));
     }
 
     /// Nobody gets in, whatever other annotations say, because of `key`: what is wrong with it. For a controller whose refusals are 403.
     pub fn forbid(&mut self, key: &str, why: &str) {
         self.block(EVERYBODY);
-        self.guard(FindingKind::ForeignUnreadable, key, format!("{why}: all requests get 403"));
+        self.find_at_ingress(FindingKind::ForeignUnreadable, key, format!("{why}: all requests get 403"));
     }
 
     /// The same of lines that cannot be read.
@@ -636,13 +641,17 @@ impl<'t> Translation<'t> {
     /// Nothing of the Ingress is served, because of `key`: what is wrong with it.
     pub fn drop(&mut self, key: &str, why: &str) {
         self.dropped = true;
-        self.guard(FindingKind::ForeignUnreadable, key, format!("{why}: nothing of the Ingress is served"));
+        self.find_at_ingress(
+            FindingKind::ForeignUnreadable,
+            key,
+            format!("{why}: nothing of the Ingress is served"),
+        );
     }
 
     /// Routes to the Service are left out, because of `key`: what is wrong with it.
     pub fn leave_out(&mut self, key: &str, why: &str) {
         self.left_out = true;
-        self.guard(
+        self.find_at_ingress(
             FindingKind::ForeignUnreadable,
             key,
             format!("{why}: nobody gets there, its routes are left out"),
@@ -696,10 +705,11 @@ impl<'t> Translation<'t> {
         if self.of_config.contains(key) && !self.written.contains_key(key) {
             return self.told_of_config.push((kind, key.to_owned(), sentence));
         }
-        self.guard(kind, key, sentence);
+        self.find_at_ingress(kind, key, sentence);
     }
 
-    fn guard(&mut self, kind: FindingKind, key: &str, sentence: String) {
+    /// What closes the Ingress is told there, wherever it stands.
+    fn find_at_ingress(&mut self, kind: FindingKind, key: &str, sentence: String) {
         if self.of_config.contains(key) && !self.written.contains_key(key) {
             let sentence = format!("{key} of the controller's ConfigMap {sentence}");
             return self.findings.push(Finding::new(kind, sentence));

@@ -139,11 +139,16 @@ fn header(line: &str) -> Result<Header, String> {
     Ok(header)
 }
 
+/// A name as most servers read it: many take _ for -, and names have no case.
+#[must_use]
+pub fn plain(name: &str) -> String {
+    name.to_ascii_lowercase().replace('_', "-")
+}
+
 /// Whether only HAProxy itself may say something by that header, to whomever.
 #[must_use]
 pub fn is_haproxys_own(name: &str) -> bool {
-    // Many servers take _ for -.
-    let lower = name.to_ascii_lowercase().replace('_', "-");
+    let lower = plain(name);
     REFUSED.contains(&&*lower) || lower.starts_with(INTERNAL)
 }
 

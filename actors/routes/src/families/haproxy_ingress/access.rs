@@ -11,11 +11,8 @@ use crate::{
 
 /// Lists of clients, of which some are exceptions. Theirs are open where no element of a list is good.
 pub(super) fn clients(said: &Said<'_>, out: &mut Translation<'_>) {
-    let has_list = said.names("allowlist-source-range") || said.names("denylist-source-range");
-    if has_list && said.text("allowlist-source-header").is_some_and(|header| !out.knows_address_by(header)) {
-        let why = "says whom the lists of clients are for, and they know no such address";
-        out.close("allowlist-source-header", why);
-    }
+    let lists = ["allowlist-source-range", "denylist-source-range"];
+    out.close_unknown_address(said, "allowlist-source-header", lists);
     let mut denied: Vec<String> = Vec::new();
     if let Some(text) = said.text("allowlist-source-range") {
         let SourceRanges { networks, exceptions, wrong } = sources(text);
@@ -113,7 +110,10 @@ pub(super) fn certificates(said: &Said<'_>, out: &mut Translation<'_>) {
     let Some(secret) = said.text("auth-tls-secret") else { return };
     let how = match said.text("auth-tls-verify-client") {
         // Nobody is asked for a certificate, and servers believe what these headers say all the same.
-        Some("off") => return out.set("client-certificate-headers", TOLD, "auth-tls-secret"),
+        Some("off") => {
+            let all = format!("{TOLD}\n{WHOLE}: der");
+            return out.set("client-certificate-headers", &all, "auth-tls-secret");
+        }
         Some("optional") => "optional",
         Some("optional_no_ca") => {
             out.differs(

@@ -19,10 +19,7 @@ const METHODS: [&str; 9] = ["GET", "POST", "PUT", "DELETE", "HEAD", "CONNECT", "
 
 /// Lists of clients (`pkg/annotations/ingress/accessControl.go`); theirs are open where an element is wrong.
 pub(super) fn sources(said: &Said<'_>, out: &mut Translation<'_>) {
-    let has_list = said.names("allow-list") || said.names("deny-list");
-    if has_list && said.text("src-ip-header").is_some_and(|header| !out.knows_address_by(header)) {
-        out.close("src-ip-header", "says whom the lists of clients are for, and they know no such address");
-    }
+    out.close_unknown_address(said, "src-ip-header", ["allow-list", "deny-list"]);
     for (key, option) in [("allow-list", "allow-from"), ("deny-list", "deny-from")] {
         let Some(text) = said.text(key) else { continue };
         let (good, wrong) = networks(text);

@@ -76,9 +76,7 @@ pub(super) fn backend(said: &Said<'_>, out: &mut Translation<'_>) {
     if let Some(guard) = guard {
         out.close(
             BACKEND,
-            &format!(
-                "names a Backend with {guard}, which may keep requests or others out and is not known here"
-            ),
+            &format!("names a Backend with {guard}, which may keep somebody out, and is not known here"),
         );
     } else if !unknown.is_empty() {
         out.differs(BACKEND, &format!("names a Backend with {}, which has no effect", few(&unknown)));

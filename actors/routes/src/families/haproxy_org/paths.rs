@@ -32,7 +32,7 @@ pub(super) fn to_host(said: &Said<'_>, out: &mut Translation<'_>) {
     let target = if target.contains("://") { target.to_owned() } else { format!("http://{target}") };
     // Whom a redirect leads away nobody lets in. Theirs puts something in the place of expressions.
     if log_format::text(&target).as_deref() != Ok(&*target) || !out.is_value("redirect-to", &target) {
-        let why = "is no host, and none with a scheme or a path, without expressions";
+        let why = "is no host or URL without blanks and expressions";
         return out.close("request-redirect", why);
     }
     out.set("redirect-to", &target, "request-redirect");

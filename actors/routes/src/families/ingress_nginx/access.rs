@@ -9,7 +9,7 @@ use crate::{
         Said, Translation,
         values::{GO_SWITCH, ValueReader},
     },
-    options::{auth_url::without_scheme, quantity::milliseconds, row::REFUSALS},
+    options::{auth_url::without_scheme, header::plain, quantity::milliseconds, row::REFUSALS},
     sentences::shortened,
 };
 use std::collections::BTreeSet;
@@ -107,7 +107,7 @@ pub fn asked(said: &Said<'_>, to: &mut Translation<'_>) {
 /// Who is asked would be told something by these headers, which is not said: clients do not say it in its place.
 pub fn withhold(names: impl Iterator<Item = String>, key: &str, to: &mut Translation<'_>) {
     const OPTION: &str = "auth-withheld-headers";
-    let names = names.map(|name| name.to_ascii_lowercase().replace('_', "-"));
+    let names = names.map(|name| plain(&name));
     let names: BTreeSet<String> = names.filter(|name| to.is_value(OPTION, name)).collect();
     if !names.is_empty() {
         to.add(OPTION, &names.into_iter().collect::<Vec<_>>().join(","), key);
