@@ -86,6 +86,7 @@ pub const LIBRARIES: [Library; 7] = [
             include_str!("../../../charts/haptic/libraries/gateway/classes.yaml"),
             include_str!("../../../charts/haptic/libraries/gateway/filters.yaml"),
             include_str!("../../../charts/haptic/libraries/gateway/streams.yaml"),
+            include_str!("../../../charts/haptic/libraries/gateway/tries.yaml"),
             include_str!("../../../charts/haptic/libraries/lua/auth.yaml"),
             include_str!("../../../charts/haptic/libraries/lua/hop.yaml"),
             include_str!("../../../charts/haptic/libraries/lua/mirror.yaml"),

@@ -15,7 +15,7 @@ use std::{
 
 /// As the `haptic` binary.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 const LIBRARIES: [&str; 3] = [
     include_str!("../../../charts/haptic/libraries/base.yaml"),

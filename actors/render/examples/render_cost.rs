@@ -15,7 +15,7 @@ use std::{
 
 /// As the `haptic` binary.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 const CONFIG: &str = r#"global
     maxconn {{limits.maxconn}}

@@ -32,7 +32,7 @@ use watching::{Watching, events, resource};
 
 /// The allocator of the real program.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 const SECRETS: usize = 10_000;
 const BYTES_EACH: usize = 4096;

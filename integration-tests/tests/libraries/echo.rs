@@ -6,6 +6,7 @@ use std::{
     net::{TcpListener, TcpStream},
     sync::{Arc, Mutex},
     thread,
+    time::Duration,
 };
 
 /// Requests that were left without an answer.
@@ -27,6 +28,11 @@ pub fn at(listener: TcpListener) -> u16 {
         }
     });
     port
+}
+
+/// The number that stands in the path of a request behind such words.
+fn number_behind<N: std::str::FromStr>(request: &str, words: &str) -> Option<N> {
+    request.lines().nth(1)?.split(words).nth(1)?.split(['/', ' ']).next()?.parse().ok()
 }
 
 /// Answers each request with the address it came to, its first line and its headers.
@@ -56,6 +62,10 @@ fn converse(connection: TcpStream, broken: &Broken) -> Option<()> {
             std::io::copy(&mut stream, &mut std::io::sink()).ok()?;
             return None;
         }
+        // One that says so is answered so many milliseconds later.
+        if let Some(time) = number_behind(&body, "/slow-") {
+            thread::sleep(Duration::from_millis(time));
+        }
         // One that says so gets no answer the first time, for the tests of retries.
         if body.contains("/flaky") {
             let request = body.lines().nth(1).unwrap_or_default().to_owned();
@@ -64,11 +74,7 @@ fn converse(connection: TcpStream, broken: &Broken) -> Option<()> {
             }
         }
         // One that says so gets an error the first time, with a status of its name.
-        let status = body
-            .lines()
-            .nth(1)
-            .and_then(|line| line.split("/first-").nth(1)?.split(['/', ' ']).next()?.parse().ok());
-        let status: u16 = match status {
+        let status: u16 = match number_behind(&body, "/first-") {
             Some(status)
                 if broken.lock().ok()?.insert(body.lines().nth(1).unwrap_or_default().to_owned()) =>
             {

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 const HOST: &str = "a.example";
 
-fn pages(namespace: &str, name: &str, pages: &[(&str, &str)]) -> Value {
+pub fn pages(namespace: &str, name: &str, pages: &[(&str, &str)]) -> Value {
     let data: serde_json::Map<String, Value> =
         pages.iter().map(|(key, text)| ((*key).to_owned(), json!(text))).collect();
     json!({"kind": "ConfigMap", "data": data,
@@ -31,6 +31,30 @@ fn leading_to_answers(options: &[(&str, &str)], port: u16) -> Vec<Value> {
     manifests[0]["spec"]["rules"][0]["http"]["paths"][0]["path"] = json!("/");
     manifests.extend(service("answers", "IPv4", port, &["127.0.0.1"]));
     manifests
+}
+
+#[test]
+fn what_a_limit_refuses_has_the_page_of_its_status() {
+    let all = [("429", "<h1>later</h1>"), ("503.txt", "full")];
+    for (status, more, page) in [
+        (429, None, ("text/html", "<h1>later</h1>")),
+        (503, Some(("rate-limit-status", "503")), ("text/plain", "full")),
+        (404, Some(("rate-limit-status", "404")), ("text/html", "")),
+    ] {
+        let mut options = vec![("error-pages", "pages"), ("rate-limit", "1"), ("rate-limit-period", "hour")];
+        options.extend(more);
+        let mut manifests = both(&options);
+        manifests.push(pages("shop", "pages", &all));
+        on_each_haproxy(&manifests, |site| {
+            assert_eq!(site.get(Scheme::Http, HOST, "/on").service(), Some(1));
+            let refused = site.get(Scheme::Http, HOST, "/on");
+            assert_eq!((refused.status, refused.header("retry-after")), (status, Some("3600")));
+            let (_, kind, text) = shown(&refused);
+            assert_eq!(kind, page.0);
+            assert!(text.starts_with(page.1) && !text.contains("10."), "{text}");
+            assert_eq!(site.get(Scheme::Http, HOST, "/off").service(), Some(2), "others have no limit");
+        });
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ use crate::{
     auth_server::{self, Questions},
     on_each_haproxy, on_each_haproxy_with,
     options::{both, certificate},
+    pages::pages,
     patience::within_patience,
     protocols::leading_to,
     site::{SCHEMES, Scheme, Site, rendered_alone, rendered_for, sentences},
@@ -341,13 +342,15 @@ fn clients_beyond_a_limit_are_told_when_to_come_again_and_some_have_none() {
 
 #[test]
 fn a_client_has_so_many_requests_at_a_time() {
-    so_many_at_a_time(None, 429);
-    so_many_at_a_time(Some(("concurrency-limit-status", "503")), 503);
+    so_many_at_a_time(&[], 429, "");
+    so_many_at_a_time(&[("concurrency-limit-status", "503")], 503, "");
+    so_many_at_a_time(&[("error-pages", "pages")], 429, "later");
+    so_many_at_a_time(&[("error-pages", "pages"), ("concurrency-limit-status", "503")], 503, "full");
 }
 
 #[test]
 fn a_client_that_is_exempt_has_any_number_of_requests_at_a_time() {
-    let (manifests, questions) = slow(Some(("concurrency-limit-exempt", "127.0.0.0/8")));
+    let (manifests, questions) = slow(&[("concurrency-limit-exempt", "127.0.0.0/8")]);
     on_each_haproxy(&manifests, |site| {
         let held = format!("/never/{}", site.address(Scheme::Http).port());
         let mut open = Vec::new();
@@ -359,12 +362,13 @@ fn a_client_that_is_exempt_has_any_number_of_requests_at_a_time() {
 }
 
 /// A Service that never answers some requests, at the path `/`, and what it was asked.
-fn slow(more: Option<(&str, &str)>) -> (Vec<Value>, Questions) {
+fn slow(more: &[(&str, &str)]) -> (Vec<Value>, Questions) {
     let (port, questions) = auth_server::start();
-    let options: Vec<_> = [("concurrency-limit", "2")].into_iter().chain(more).collect();
+    let options: Vec<_> = [("concurrency-limit", "2")].iter().chain(more).copied().collect();
     let mut manifests = leading_to("slow", 80, &options);
     manifests[0]["spec"]["rules"][0]["http"]["paths"][0]["path"] = json!("/");
     manifests.extend(service("slow", "IPv4", port, &["127.0.0.1"]));
+    manifests.push(pages("shop", "pages", &[("429", "later"), ("503", "full")]));
     (manifests, questions)
 }
 
@@ -375,7 +379,8 @@ fn asking(site: &Site, path: &str) -> TcpStream {
     client
 }
 
-fn so_many_at_a_time(more: Option<(&str, &str)>, refused: u16) {
+/// `page` is what the one too many gets; empty for HAProxy's own.
+fn so_many_at_a_time(more: &[(&str, &str)], refused: u16, page: &str) {
     let (manifests, questions) = slow(more);
     on_each_haproxy(&manifests, |site| {
         for _ in 0..5 {
@@ -392,7 +397,13 @@ fn so_many_at_a_time(more: Option<(&str, &str)>, refused: u16) {
             questions.with(&held).len() >= 2
         });
         for scheme in SCHEMES {
-            assert_eq!(site.get(scheme, HOST, "/plain").status, refused);
+            let answer = site.get(scheme, HOST, "/plain");
+            assert_eq!(answer.status, refused);
+            assert!(
+                if page.is_empty() { !answer.body.contains("later") } else { answer.body.trim_end() == page },
+                "{}",
+                answer.body
+            );
             assert_eq!(site.get(scheme, HOST, "/off").service(), Some(2));
         }
         assert_eq!(questions.with(&held).len(), 2, "of {} requests", open.len());

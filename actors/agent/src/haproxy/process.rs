@@ -128,8 +128,7 @@ impl Launch {
             // A configuration can print its environment.
             .env_remove("HAPTIC_USERNAME")
             .env_remove("HAPTIC_PASSWORD")
-            .env_remove("MIMALLOC_ARENA_EAGER_COMMIT")
-            .env_remove("MIMALLOC_PURGE_DELAY")
+            .env_remove("_RJEM_MALLOC_CONF")
             .stdin(Stdio::null())
             .stderr(log)
             .process_group(0)

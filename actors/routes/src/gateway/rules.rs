@@ -208,6 +208,11 @@ impl RuleReader<'_> {
         if retry.as_ref().is_some_and(|retry| !retry.codes.is_empty()) {
             common.insert("retry", "all".into());
         }
+        if let Some(time) =
+            time_of_all_tries(rule).filter(|_| retry.as_ref().is_some_and(|one| !one.is_none()))
+        {
+            common.insert("tries-within", time.to_string());
+        }
         let mut backends = BTreeSet::new();
         self.mirrors(&rule.filters, &mut common, &mut backends)?;
         self.external_auth(&rule.filters, &mut common, &mut backends)?;
@@ -426,6 +431,12 @@ fn timeouts(rule: &RouteRule, settings: &mut MapSettings) -> Result<(), String> 
         settings.insert("within", time.to_string());
     }
     Ok(())
+}
+
+/// What a rule allows for a request, if that is bounded.
+fn time_of_all_tries(rule: &RouteRule) -> Option<u64> {
+    let time = milliseconds(rule.timeouts.as_ref()?.request.as_ref()?)?;
+    (1..LONGEST_TIMEOUT).contains(&time).then_some(time)
 }
 
 /// Changes of headers add up: those of a rule come first, then those of a backend. Of all other filters one takes the place of another of its type.

@@ -379,6 +379,9 @@ impl Sets {
         if !needs.is_empty() {
             needs.insert("lua");
         }
+        if has("tries-within") {
+            needs.insert("tries");
+        }
         let is_there = !rules.is_empty() && !routes.is_empty();
         self.need(id, if is_there { needs } else { BTreeSet::new() });
         let metadata = json!({"namespace": namespace, "name": name});

@@ -21,7 +21,7 @@ pub(super) const ERROR_PAGES: Row = Row {
     kind: Kind::ConfigMap,
     example: "pages",
     reload: Reload::Change,
-    about: "Labelled ConfigMap of the same namespace with pages of up to 12,000 bytes by their statuses: `503` or `503.html`, `404.json`, `500.txt`. They take the place of what HAProxy answers once a route is chosen: no ready server, one that fails or is too slow, `maintenance`. Those of the class are in a ConfigMap of any namespace, and take no reload for one more route.",
+    about: "Labelled ConfigMap of the same namespace with pages of up to 12,000 bytes by their statuses: `503` or `503.html`, `404.json`, `500.txt`. They take the place of what HAProxy answers once a route is chosen: no ready server, one that fails or is too slow, a limit that is reached, `maintenance`. Those of the class are in a ConfigMap of any namespace, and take no reload for one more route.",
     levels: &[Path, Ingress, Class],
     ..ROW
 };

@@ -49,7 +49,7 @@ use std::{
 
 /// As the `haptic` binary, or its stages would not cost here what they cost there.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// The blocks of addresses: the cluster's own, then one for each size and way.
 const CLUSTER: u8 = 0;
