@@ -8,7 +8,9 @@ ARG RUST=1.95-trixie
 FROM rust:${RUST} AS build
 WORKDIR /source
 COPY . .
-RUN cargo build --locked --release -p haptic --bin haptic
+# Kernels of arm64 have pages of 4, 16 or 64 KB: an allocator that is built for the largest runs on all of them.
+RUN if [ "$(uname -m)" = aarch64 ]; then export JEMALLOC_SYS_WITH_LG_PAGE=16; fi && \
+    cargo build --locked --release -p haptic --bin haptic
 # What it is made of, and the licences of that.
 RUN cargo run --locked --release -p haptic-release -- /notices
 
