@@ -109,13 +109,19 @@ impl<L: Aggregate> BlockIndex<L> {
         marked.into_iter().find_map(|(at, entry)| Some((at, entry.read(&mut find)?)))
     }
 
-    /// Whether every block with a `defaults` section stands before, or is, the first one with a section that names
-    /// the defaults it starts from.
+    /// Whether surely no section starts from a `defaults` section of a later block.
     #[must_use]
-    pub fn has_defaults_first(&self) -> bool {
-        let last = self.blocks.iter().rposition(|entry| entry.traits.defaults);
-        let first = self.blocks.iter().position(|entry| entry.traits.inherits);
-        last.zip(first).is_none_or(|(last, first)| last <= first)
+    pub fn has_defaults_before_users(&self) -> bool {
+        let mut later = Vec::new();
+        for entry in self.blocks.iter().rev() {
+            if !later.is_empty() && entry.inherited.is_any_of(&later) {
+                return false;
+            }
+            if entry.traits.defaults {
+                later.extend_from_slice(entry.keys());
+            }
+        }
+        true
     }
 
     /// How many blocks there are.

@@ -48,6 +48,8 @@ const ORDERLY: &[&str] = &[
     "backend fetches from web\n http-request set-header X %[nosuch]\n",
     "frontend misplaced from web\n server s 10.0.0.1:80\n",
     "frontend bundle from web\n bind :85 ssl crt /ssl/two.pem\n",
+    "defaults late\n mode http\n",
+    "backend of-late from late\n server s 10.0.0.1:80\n",
 ];
 
 /// Pieces that reach beyond themselves, or of which less is known.
@@ -74,6 +76,8 @@ const TANGLED: &[&str] = &[
     " enabled\n",
     "defaults web\n mode http\n disabled\n",
     "frontend f\n bind :80\n",
+    "defaults later from late\n mode http\n",
+    "backend of-later from later\n server s 10.0.0.1:80\n",
 ];
 
 const FIRST: &str = "global\n maxconn 10\ndefaults web\n mode http\ndefaults tcp\n mode tcp\n";

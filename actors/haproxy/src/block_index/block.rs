@@ -14,8 +14,19 @@ pub(super) struct IndexedBlock {
     pub block: Arc<ConfigBlock>,
     /// The hash of its only section's kind and name; of several, those in the block.
     pub key: Option<u64>,
+    pub inherited: Inherited,
     pub fragments: u32,
     pub traits: Traits,
+}
+
+/// The `defaults` sections that a block's sections name as those they start from.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) enum Inherited {
+    #[default]
+    None,
+    /// One, by a part of the hash of its kind and name.
+    One(u32),
+    Several,
 }
 
 /// A block.
@@ -37,8 +48,6 @@ pub(super) struct Traits {
     pub global: bool,
     /// A `defaults` section.
     pub defaults: bool,
-    /// A section that names the defaults it starts from.
-    pub inherits: bool,
     /// A `frontend` or `listen` section.
     pub frontend: bool,
     /// An `.if` without its `.endif`, or the other way round.
@@ -54,10 +63,12 @@ impl IndexedBlock {
             fragments: u32::try_from(fragments.len()).unwrap_or(u32::MAX),
             block: Arc::new(ConfigBlock { fragments: fragments.into(), keys: Box::default() }),
             key: None,
+            inherited: Inherited::None,
             traits: Traits::default(),
         };
-        let (traits, keys) = entry.read(|document| (Traits::of(document), keys(document)));
-        entry.traits = Traits { ended, ..traits };
+        let (traits, inherited, keys) =
+            entry.read(|document| (Traits::of(document), Inherited::of(document), keys(document)));
+        (entry.traits, entry.inherited) = (Traits { ended, ..traits }, inherited);
         match keys.as_slice() {
             [key] => entry.key = Some(*key),
             _ => {
@@ -94,6 +105,32 @@ impl IndexedBlock {
     }
 }
 
+impl Inherited {
+    fn of(document: &Document<'_>) -> Self {
+        let mut all = document.sections.iter().filter_map(|section| section.from.as_deref());
+        match (all.next(), all.next()) {
+            (None, _) => Self::None,
+            (Some(name), None) => Self::One(part_of(key(&SectionKind::Defaults, name))),
+            (Some(_), Some(_)) => Self::Several,
+        }
+    }
+
+    /// Whether one of them may be one of these, by the hashes of their kind and name.
+    pub fn is_any_of(self, keys: &[u64]) -> bool {
+        match self {
+            Self::None => false,
+            Self::One(part) => keys.iter().any(|key| part_of(*key) == part),
+            Self::Several => true,
+        }
+    }
+}
+
+/// Half of a hash. Two names that share it are taken for one.
+fn part_of(key: u64) -> u32 {
+    let [a, b, c, d, ..] = key.to_le_bytes();
+    u32::from_le_bytes([a, b, c, d])
+}
+
 impl Traits {
     fn of(document: &Document<'_>) -> Self {
         let has = |is: &dyn Fn(&Section<'_>) -> bool| document.sections.iter().any(is);
@@ -104,7 +141,6 @@ impl Traits {
             ended: false,
             global: has(&|section| section.kind == SectionKind::Global),
             defaults: has(&|section| section.kind == SectionKind::Defaults),
-            inherits: has(&|section| section.from.is_some()),
             frontend: has(&|section| section.kind.has_frontend()),
             unbalanced: !is_balanced(document),
             marked: false,
@@ -132,12 +168,13 @@ fn is_balanced(document: &Document<'_>) -> bool {
 
 fn keys(document: &Document<'_>) -> Vec<u64> {
     let sections = document.sections.iter().filter(|section| section.header.is_some() || has_words(section));
-    let hash = |section: &Section<'_>| {
-        let mut state = DefaultHasher::new();
-        (&section.kind, &section.name).hash(&mut state);
-        state.finish()
-    };
-    sections.map(hash).collect()
+    sections.map(|section| key(&section.kind, &section.name)).collect()
+}
+
+fn key(kind: &SectionKind, name: &str) -> u64 {
+    let mut state = DefaultHasher::new();
+    (kind, name).hash(&mut state);
+    state.finish()
 }
 
 pub(super) fn ends_line(fragment: &Fragment) -> bool {

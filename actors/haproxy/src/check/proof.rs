@@ -28,7 +28,7 @@ impl Proof {
             self.outline = self.outline.anew(CheckStatistics::of(versions));
         }
         self.outline.advance(text);
-        self.outline.has_defaults_first() && self.outline.ledger().is_clean(files)
+        self.outline.has_defaults_before_users() && self.outline.ledger().is_clean(files)
     }
 
     /// What the configuration that was looked at last needs to be allowed; for files with their paths.

@@ -142,6 +142,8 @@ impl Hub {
         let now = Instant::now();
         if take_if_due(&mut self.due.list, now) {
             self.list_for_arriving();
+            // Many files take a while, in which the next watch may have waited.
+            self.due.kinds = Some(Instant::now() + QUIET);
         }
         if take_if_due(&mut self.due.rescan, now) {
             self.rescan();
