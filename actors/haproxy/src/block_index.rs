@@ -114,7 +114,7 @@ impl<L: Aggregate> BlockIndex<L> {
     pub fn has_defaults_before_users(&self) -> bool {
         let mut later = Vec::new();
         for entry in self.blocks.iter().rev() {
-            if !later.is_empty() && entry.inherited.is_any_of(&later) {
+            if !later.is_empty() && entry.may_start_from(&later) {
                 return false;
             }
             if entry.traits.defaults {

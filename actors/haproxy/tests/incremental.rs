@@ -49,6 +49,7 @@ const ORDERLY: &[&str] = &[
     "frontend misplaced from web\n server s 10.0.0.1:80\n",
     "frontend bundle from web\n bind :85 ssl crt /ssl/two.pem\n",
     "defaults late\n mode http\n",
+    "backend of-both from web\nbackend of-late-too from late\n",
     "backend of-late from late\n server s 10.0.0.1:80\n",
 ];
 
@@ -242,6 +243,21 @@ fn a_proof_that_forgets_what_has_gone_is_found_out() {
         Ok(())
     });
     assert!(found.is_err(), "the property must fail with this fault");
+}
+
+#[test]
+fn a_defaults_section_may_stand_behind_sections_that_start_from_others() {
+    let holds = |pieces: &[&str]| {
+        let pieces = [&[FIRST][..], pieces].concat();
+        let text = Text::new(pieces.iter().map(|text| Fragment::new(*text, Arc::default())).collect());
+        assert_eq!(Proof::default().holds(&text, &VERSIONS, &is_there), problems(&text).is_empty(), "{text}");
+        problems(&text).is_empty()
+    };
+    let (late, one) = ("defaults late\n mode http\n", "backend a from late\n");
+    let several = "backend b from web\nbackend c from tcp\n";
+    assert!(holds(&["backend d from web\n", several, late, one]));
+    assert!(!holds(&["backend d from web\n", several, one, late]));
+    assert!(!holds(&["backend b from web\nbackend c from late\n", late, one]));
 }
 
 #[test]

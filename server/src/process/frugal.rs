@@ -2,11 +2,11 @@
 
 use std::os::unix::process::CommandExt;
 
-/// What a large order, or a render of everything, needed goes back to the system. At rest it would never come to do so later.
+/// What an order, or a render of everything, needed for a moment goes back to the system at once, and not within ten seconds.
 const FRUGAL: (&str, &str) = ("_RJEM_MALLOC_CONF", "dirty_decay_ms:0");
 
-/// Starts the process anew, under its own id, with a frugal allocator, which reads its settings before `main`. That costs a sixth of the time
-/// of a change, and leaves two thirds of the memory.
+/// Starts the process anew, under its own id, with a frugal allocator, which reads its settings before `main`: a check that begins meanwhile in a
+/// small container would find no room.
 pub fn become_frugal() {
     let (setting, value) = FRUGAL;
     if std::env::var_os(setting).is_some() {

@@ -20,12 +20,12 @@ pub(super) struct IndexedBlock {
 }
 
 /// The `defaults` sections that a block's sections name as those they start from.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Inherited {
-    #[default]
     None,
     /// One, by a part of the hash of its kind and name.
     One(u32),
+    /// Those in the block.
     Several,
 }
 
@@ -35,6 +35,8 @@ pub(super) struct ConfigBlock {
     pub fragments: Box<[Fragment]>,
     /// The hashes of kind and name of its sections, when they are not exactly one.
     pub keys: Box<[u64]>,
+    /// Parts of the hashes of the `defaults` sections that its sections start from, when they are several.
+    pub inherited: Box<[u32]>,
 }
 
 /// What a block has.
@@ -59,24 +61,27 @@ pub(super) struct Traits {
 impl IndexedBlock {
     pub fn new(fragments: Vec<Fragment>) -> Self {
         let ended = fragments.last().is_some_and(ends_line);
-        let mut entry = Self {
-            fragments: u32::try_from(fragments.len()).unwrap_or(u32::MAX),
-            block: Arc::new(ConfigBlock { fragments: fragments.into(), keys: Box::default() }),
-            key: None,
-            inherited: Inherited::None,
-            traits: Traits::default(),
+        let (traits, keys, inherited) = {
+            let text = text_of(&fragments);
+            let document = Document::parse(&text);
+            (Traits { ended, ..Traits::of(&document) }, keys(&document), inherited(&document))
         };
-        let (traits, inherited, keys) =
-            entry.read(|document| (Traits::of(document), Inherited::of(document), keys(document)));
-        (entry.traits, entry.inherited) = (Traits { ended, ..traits }, inherited);
-        match keys.as_slice() {
-            [key] => entry.key = Some(*key),
-            _ => {
-                let fragments = entry.block.fragments.clone();
-                entry.block = Arc::new(ConfigBlock { fragments, keys: keys.into() });
-            }
+        let (key, keys) = match keys.as_slice() {
+            [key] => (Some(*key), Box::default()),
+            _ => (None, keys.into()),
+        };
+        let (inherited, several) = match inherited.as_slice() {
+            [] => (Inherited::None, Box::default()),
+            [one] => (Inherited::One(*one), Box::default()),
+            _ => (Inherited::Several, inherited.into()),
+        };
+        Self {
+            fragments: u32::try_from(fragments.len()).unwrap_or(u32::MAX),
+            block: Arc::new(ConfigBlock { fragments: fragments.into(), keys, inherited: several }),
+            key,
+            inherited,
+            traits,
         }
-        entry
     }
 
     /// Reads its text.
@@ -85,10 +90,7 @@ impl IndexedBlock {
     }
 
     pub fn text(&self) -> Cow<'_, str> {
-        match &*self.block.fragments {
-            [one] => Cow::Borrowed(one.as_str()),
-            several => Cow::Owned(several.iter().map(Fragment::as_str).collect()),
-        }
+        text_of(&self.block.fragments)
     }
 
     /// The hashes of its sections' kinds and names.
@@ -99,30 +101,34 @@ impl IndexedBlock {
         }
     }
 
+    /// Whether one of its sections may start from one of these, by the hashes of their kind and name.
+    pub fn may_start_from(&self, keys: &[u64]) -> bool {
+        let is_one = |part: &u32| keys.iter().any(|key| part_of(*key) == *part);
+        match &self.inherited {
+            Inherited::None => false,
+            Inherited::One(part) => is_one(part),
+            Inherited::Several => self.block.inherited.iter().any(is_one),
+        }
+    }
+
     pub fn bytes(&self) -> usize {
-        let ConfigBlock { fragments, keys } = &*self.block;
-        size_of::<Self>() + size_of::<ConfigBlock>() + size_of_val(&**fragments) + size_of_val(&**keys)
+        let ConfigBlock { fragments, keys, inherited } = &*self.block;
+        let lists = size_of_val(&**fragments) + size_of_val(&**keys) + size_of_val(&**inherited);
+        size_of::<Self>() + size_of::<ConfigBlock>() + lists
     }
 }
 
-impl Inherited {
-    fn of(document: &Document<'_>) -> Self {
-        let mut all = document.sections.iter().filter_map(|section| section.from.as_deref());
-        match (all.next(), all.next()) {
-            (None, _) => Self::None,
-            (Some(name), None) => Self::One(part_of(key(&SectionKind::Defaults, name))),
-            (Some(_), Some(_)) => Self::Several,
-        }
+fn text_of(fragments: &[Fragment]) -> Cow<'_, str> {
+    match fragments {
+        [one] => Cow::Borrowed(one.as_str()),
+        several => Cow::Owned(several.iter().map(Fragment::as_str).collect()),
     }
+}
 
-    /// Whether one of them may be one of these, by the hashes of their kind and name.
-    pub fn is_any_of(self, keys: &[u64]) -> bool {
-        match self {
-            Self::None => false,
-            Self::One(part) => keys.iter().any(|key| part_of(*key) == part),
-            Self::Several => true,
-        }
-    }
+/// Parts of the hashes of the `defaults` sections that sections name.
+fn inherited(document: &Document<'_>) -> Vec<u32> {
+    let named = document.sections.iter().filter_map(|section| section.from.as_deref());
+    named.map(|name| part_of(key(&SectionKind::Defaults, name))).collect()
 }
 
 /// Half of a hash. Two names that share it are taken for one.

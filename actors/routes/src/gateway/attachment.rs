@@ -7,7 +7,7 @@ use super::{
     levels::LevelEntry,
     listeners::{GatewayListener, Protocol, name_of},
     matches,
-    objects::{GROUP, GatewayResource, ParentRef, RouteSpec, ServiceFacts},
+    objects::{GROUP, GatewayResource, ParentRef, RouteSpec, ServiceFacts, UnreadPart},
     parsed::ParsedObjects,
     policies::{BackendClient, BackendPolicies},
     references::BackendKey,
@@ -18,29 +18,38 @@ use haptic_model::{
     Finding, Limit,
     gateway::{NamespacedName, ParentVerdict, RouteKind, RouteVerdict, StatusCondition},
 };
+use litemap::LiteMap;
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
 
-/// A route, resolved.
+/// A route, resolved. Lists are in their order, and take the room that they need: there are as many of them as routes.
 #[derive(Debug, Default)]
 pub(super) struct ResolvedRoute {
     /// Services that it names, whether or not they are there.
-    pub uses: BTreeSet<NamespacedName>,
+    pub uses: Box<[NamespacedName]>,
     /// Ids of the listeners that take it, if it is accepted.
-    pub attached: BTreeSet<Arc<str>>,
+    pub attached: Box<[Arc<str>]>,
     /// Their Gateways.
-    pub gateways: BTreeSet<NamespacedName>,
-    pub entries: BTreeMap<Arc<str>, Vec<Arc<LevelEntry>>>,
+    pub gateways: Box<[NamespacedName]>,
+    pub entries: LiteMap<Arc<str>, Vec<Arc<LevelEntry>>>,
     /// The settings of its rules, by the names of these.
     pub settings: Vec<(String, super::rules::MapSettings)>,
-    pub backends: BTreeSet<BackendKey>,
+    pub backends: Box<[BackendKey]>,
     /// What is to be said of paths and Services that are served all the same.
     pub doubts: BTreeSet<Finding>,
     /// None where no parent is ours.
     pub verdict: Option<Arc<RouteVerdict>>,
+}
+
+/// What is asked for at the listeners that take a route.
+#[derive(Default)]
+struct AskedFor {
+    entries: LiteMap<Arc<str>, Vec<Arc<LevelEntry>>>,
+    settings: Vec<(String, super::rules::MapSettings)>,
+    backends: BTreeSet<BackendKey>,
 }
 
 /// What its rules do at some of its listeners.
@@ -101,11 +110,11 @@ impl ReadRules {
             bad: None,
             doubts: BTreeSet::new(),
         };
-        let read = |rule| match kind {
+        let mut read = |rule: &Value| match kind {
             RouteKind::Http | RouteKind::Grpc => reader.read(rule),
             RouteKind::Tls | RouteKind::Tcp => reader.read_stream(rule),
         };
-        let rules = route.spec.rules.iter().map(read).collect();
+        let rules = route.spec.rules.iter().map(|rule| read(&rule.value())).collect();
         let resolved = match &reader.bad {
             Some(bad) => unmet("ResolvedRefs", bad.reason, bad.message.clone()),
             None => met("ResolvedRefs", "ResolvedRefs", "all references lead to something"),
@@ -133,7 +142,7 @@ impl ResolvedRoute {
         let passed = (kind == RouteKind::Tls).then(|| read(&no_policies));
         let broken = unsupported(&ended.rules);
         let (hostnames, unread) = read_hostnames(&route.spec.hostnames);
-        let mut this = Self { uses: ended.uses, doubts: ended.doubts, ..Self::default() };
+        let (mut attached, mut gateways) = (BTreeSet::new(), BTreeSet::new());
         let mut verdicts = Vec::new();
         let (mut levels, mut passed_levels) = (BTreeMap::new(), BTreeMap::new());
         for (reference, parent, listeners) in parents {
@@ -149,9 +158,9 @@ impl ResolvedRoute {
                 Ok(taken) => {
                     for listener in taken {
                         if !matches!(broken, Some((true, _))) {
-                            this.attached.insert(listener.id.clone());
+                            attached.insert(listener.id.clone());
                         }
-                        this.gateways.insert(listener.gateway.clone());
+                        gateways.insert(listener.gateway.clone());
                         let of_listener = levels_of(listener, &hostnames).into_iter();
                         if is_passed(&listener) {
                             passed_levels.extend(of_listener.map(|level| (level, None)));
@@ -173,9 +182,10 @@ impl ResolvedRoute {
         }
         let (name, most) = (route.metadata.key(), ground.routes_per_object);
         let names = |word| RuleNames { word, route: &name };
-        let mut asked = this.serve(names(word_of(kind)), route, ended.rules, &levels, most);
+        let mut all = AskedFor::default();
+        let mut asked = all.add(names(word_of(kind)), route, ended.rules, &levels, most);
         if let Some(passed) = passed {
-            asked += this.serve(names(PASSED), route, passed.rules, &passed_levels, most);
+            asked += all.add(names(PASSED), route, passed.rules, &passed_levels, most);
         }
         let crowded = crowded(asked, most);
         let partly = partly_invalid(broken.as_ref(), [unread, crowded].into_iter().flatten());
@@ -183,12 +193,25 @@ impl ResolvedRoute {
             verdict.conditions.extend(partly.iter().filter(|_| !hostnames.is_empty()).cloned());
         }
         let generation = route.metadata.generation;
-        this.verdict = Some(Arc::new(RouteVerdict { generation, parents: verdicts }));
-        this
+        let AskedFor { mut entries, mut settings, backends } = all;
+        entries.iter_mut().for_each(|(_, entries)| entries.shrink_to_fit());
+        settings.shrink_to_fit();
+        Self {
+            uses: ended.uses.into_iter().collect(),
+            attached: attached.into_iter().collect(),
+            gateways: gateways.into_iter().collect(),
+            entries,
+            settings,
+            backends: backends.into_iter().collect(),
+            doubts: ended.doubts,
+            verdict: Some(Arc::new(RouteVerdict { generation, parents: verdicts })),
+        }
     }
+}
 
-    /// Writes what is asked for at `levels`, until the route has `most` entries; how many there would be.
-    fn serve(
+impl AskedFor {
+    /// Adds what is asked for at `levels`, until the route has `most` entries; how many there would be.
+    fn add(
         &mut self,
         names: RuleNames<'_>,
         route: &GatewayResource<RouteSpec>,
@@ -265,7 +288,8 @@ fn parents<'g>(
     route: &GatewayResource<RouteSpec>,
     ground: &'g GatewayInputs,
 ) -> Vec<(Value, ParentRef, &'g [Arc<GatewayListener>])> {
-    let read = |written: &Value| {
+    let read = |written: &UnreadPart| {
+        let written = written.value();
         let parent: ParentRef = serde_json::from_value(written.clone()).ok()?;
         if parent.group.as_deref().is_some_and(|group| group != GROUP) {
             return None;
@@ -273,7 +297,7 @@ fn parents<'g>(
         let namespace = parent.namespace.as_ref().unwrap_or(&route.metadata.namespace);
         let kind = parent.kind.as_deref().unwrap_or("Gateway");
         let listeners = ground.parent(kind, &(namespace.clone(), parent.name.clone()))?;
-        Some((written.clone(), parent, listeners))
+        Some((written, parent, listeners))
     };
     route.spec.parent_refs.iter().filter_map(read).collect()
 }

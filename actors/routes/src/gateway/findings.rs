@@ -9,6 +9,7 @@ use haptic_model::{
         PolicyVerdict, RouteVerdict, StatusCondition,
     },
 };
+use litemap::LiteMap;
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -92,7 +93,7 @@ pub(super) fn of_doubts(doubts: &BTreeSet<Finding>) -> Vec<Finding> {
 }
 
 /// What the lists of hostnames have no room for.
-pub(super) fn of_shares(shares: &BTreeMap<Arc<str>, LevelShare>) -> Vec<Finding> {
+pub(super) fn of_shares(shares: &LiteMap<Arc<str>, LevelShare>) -> Vec<Finding> {
     let cut = shares.iter().filter(|(_, share)| share.left_out > 0);
     let told = cut.filter_map(|(level, share)| {
         let (listener, host) = level.split_once('|')?;

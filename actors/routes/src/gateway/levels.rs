@@ -10,6 +10,7 @@ use crate::{
     regex_cost::PatternCost,
 };
 use haptic_model::gateway::{NamespacedName, RouteKind};
+use litemap::LiteMap;
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
     sync::Arc,
@@ -46,7 +47,7 @@ pub(super) struct LevelShare {
 /// All levels.
 #[derive(Debug, Default)]
 pub(super) struct HostnameLevels {
-    asked: BTreeMap<Arc<str>, BTreeMap<RouteId, Vec<Arc<LevelEntry>>>>,
+    asked: BTreeMap<Arc<str>, LiteMap<RouteId, Vec<Arc<LevelEntry>>>>,
 }
 
 impl HostnameLevels {
@@ -54,8 +55,8 @@ impl HostnameLevels {
     pub fn update(
         &mut self,
         route: &RouteId,
-        before: &BTreeMap<Arc<str>, Vec<Arc<LevelEntry>>>,
-        now: &BTreeMap<Arc<str>, Vec<Arc<LevelEntry>>>,
+        before: &LiteMap<Arc<str>, Vec<Arc<LevelEntry>>>,
+        now: &LiteMap<Arc<str>, Vec<Arc<LevelEntry>>>,
     ) -> BTreeSet<Arc<str>> {
         let all: BTreeSet<&Arc<str>> = before.keys().chain(now.keys()).collect();
         let concerned = all.into_iter().filter(|level| before.get(*level) != now.get(*level));
@@ -109,6 +110,7 @@ impl HostnameLevels {
                 share.list = list.chunks();
             }
         }
+        shares.values_mut().for_each(|share| share.entries.shrink_to_fit());
         shares
     }
 }

@@ -49,6 +49,7 @@ use haptic_model::{
 };
 use inputs::{GatewayInputs, Remembered, Sources};
 use levels::{HostnameLevels, LevelShare, RouteId};
+use litemap::LiteMap;
 use named_config_maps::NamedConfigMaps;
 use objects::{
     ClassSpec, GROUP, GatewayResource, GatewaySpec, GrantSpec, KnownPort, LabelsOfNamespaces,
@@ -86,10 +87,10 @@ pub(super) struct GatewayModel {
     counting: CountingRoutes,
     resolved: BTreeMap<RouteId, ResolvedRoute>,
     levels: HostnameLevels,
-    shares: BTreeMap<RouteId, BTreeMap<Arc<str>, LevelShare>>,
+    shares: BTreeMap<RouteId, LiteMap<Arc<str>, LevelShare>>,
     attached: HashMap<Arc<str>, usize>,
     /// How many routes lead to a Service through each Gateway.
-    reached: BTreeMap<NamespacedName, BTreeMap<NamespacedName, usize>>,
+    reached: BTreeMap<NamespacedName, LiteMap<NamespacedName, usize>>,
     /// What was given, so that it stays.
     ports: GivenPorts,
     /// What classes said of all requests when it could be read, so that it stays.
@@ -197,7 +198,10 @@ impl GatewayModel {
         self.settings = Some(settings);
         let services: BTreeSet<NamespacedName> = services.into_iter().collect();
         if !services.is_empty() {
-            let named = self.resolved.iter().filter(|(_, route)| !route.uses.is_disjoint(&services));
+            let named = self
+                .resolved
+                .iter()
+                .filter(|(_, route)| route.uses.iter().any(|service| services.contains(service)));
             stale.extend(named.map(|(id, _)| id.clone()));
         }
         let is_stale = !stale.is_empty();
@@ -274,8 +278,7 @@ impl GatewayModel {
             (name.clone(), self.classes.reference(&name), findings::of_class(verdict))
         });
         self.findings.set_all("GatewayClass", classes.collect());
-        self.attached.clear();
-        self.write_attached(true);
+        self.write_attached();
         true
     }
 
@@ -285,6 +288,7 @@ impl GatewayModel {
         }
         let (mut touched, mut written, mut told) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         let is_free = self.counting.is_empty();
+        let mut is_counted_anew = false;
         for id in stale {
             let has_waited = self.counting.found(&id).is_some();
             let route = self.counting.admit(&id, self.routes.get(&id.0), is_free);
@@ -298,6 +302,7 @@ impl GatewayModel {
             touched.extend(self.levels.update(&id, &before.entries, &now.entries));
             self.sets.change_backends(&before.backends, &now.backends);
             self.reach(&before, &now);
+            is_counted_anew |= self.count_attached(&before.attached, &now.attached);
             if before.settings != now.settings {
                 written.insert(id.clone());
             }
@@ -319,7 +324,7 @@ impl GatewayModel {
         for level in touched {
             written.extend(self.share(&level));
         }
-        let none = (BTreeMap::new(), ResolvedRoute::default());
+        let none = (LiteMap::new(), ResolvedRoute::default());
         for id in written {
             let shares = self.shares.get(&id).unwrap_or(&none.0);
             let route = self.resolved.get(&id).unwrap_or(&none.1);
@@ -329,7 +334,9 @@ impl GatewayModel {
         for id in told {
             self.write_findings_of(&id);
         }
-        self.write_attached(false);
+        if is_counted_anew {
+            self.write_attached();
+        }
     }
 
     /// Writes what is found at a route.
@@ -414,16 +421,24 @@ impl GatewayModel {
         }
     }
 
-    /// Counts the routes of each listener, for the verdicts about Gateways and ListenerSets.
-    fn write_attached(&mut self, is_new: bool) {
-        let mut attached: HashMap<Arc<str>, usize> = HashMap::new();
-        for listener in self.resolved.values().flat_map(|route| &route.attached) {
-            *attached.entry(listener.clone()).or_default() += 1;
+    /// Counts a route at its listeners; whether that changes anything.
+    fn count_attached(&mut self, before: &[Arc<str>], now: &[Arc<str>]) -> bool {
+        for listener in now {
+            *self.attached.entry(listener.clone()).or_default() += 1;
         }
-        if attached == self.attached && !is_new {
-            return;
+        for listener in before {
+            if let Some(count) = self.attached.get_mut(listener) {
+                *count = count.saturating_sub(1);
+            }
         }
-        self.attached = attached;
+        if before != now {
+            self.attached.retain(|_, count| *count > 0);
+        }
+        before != now
+    }
+
+    /// Writes how many routes each listener has into the verdicts about Gateways and ListenerSets.
+    fn write_attached(&mut self) {
         let count = |id: &Arc<str>| self.attached.get(id).copied().unwrap_or_default();
         let verdicts = Arc::make_mut(&mut self.verdicts);
         let (mut gateways, mut listener_sets) = (BTreeMap::new(), BTreeMap::new());

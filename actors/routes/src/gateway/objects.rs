@@ -4,7 +4,7 @@
 //! nothing but itself.
 
 use haptic_model::{Object, gateway::RouteKind};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -263,11 +263,27 @@ pub(super) struct ParentRef {
 #[serde(rename_all = "camelCase")]
 pub(super) struct RouteSpec {
     #[serde(default)]
-    pub parent_refs: Vec<Value>,
+    pub parent_refs: Box<[UnreadPart]>,
     #[serde(default)]
-    pub hostnames: Vec<String>,
+    pub hostnames: Box<[String]>,
     #[serde(default)]
-    pub rules: Vec<Value>,
+    pub rules: Box<[UnreadPart]>,
+}
+
+/// A part of an object that is read when it is needed, as its text: as a value it takes ten times the room.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct UnreadPart(Box<str>);
+
+impl UnreadPart {
+    pub fn value(&self) -> Value {
+        serde_json::from_str(&self.0).unwrap_or_default()
+    }
+}
+
+impl<'de> Deserialize<'de> for UnreadPart {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Value::deserialize(deserializer).map(|value| Self(value.to_string().into()))
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]

@@ -13,6 +13,7 @@ use haptic_model::{
     gateway::{NamespacedName, ParentVerdict, PolicyVerdict, StatusCondition},
     host_name::is_host,
 };
+use litemap::LiteMap;
 use serde_json::json;
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -181,12 +182,12 @@ impl BackendPolicies {
     /// Verdicts about those whose Services are reached, by the Gateways through which they are.
     pub fn verdicts(
         &self,
-        reached: &BTreeMap<NamespacedName, BTreeMap<NamespacedName, usize>>,
+        reached: &BTreeMap<NamespacedName, LiteMap<NamespacedName, usize>>,
     ) -> BTreeMap<NamespacedName, PolicyVerdict> {
         let verdict = |(name, policy): (&NamespacedName, &JudgedPolicy)| {
             let mut through: BTreeMap<&NamespacedName, Vec<&JudgedTarget>> = BTreeMap::new();
             for target in &policy.targets {
-                for gateway in reached.get(&target.service).into_iter().flat_map(BTreeMap::keys) {
+                for gateway in reached.get(&target.service).into_iter().flat_map(LiteMap::keys) {
                     through.entry(gateway).or_default().push(target);
                 }
             }

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::reload_pace::{ReadAtStart, ReloadPace, ReloadsPerMinute};
 use haptic_model::{Finding, ObjectRef};
+use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -28,9 +29,10 @@ impl ReadAtStart for RouteResource {
     type Lines<'a> = BTreeSet<String>;
 
     fn lines(&self) -> Self::Lines<'_> {
-        let retries = self.spec.rules.iter().filter_map(|rule| rule.get("retry"));
+        let retries =
+            self.spec.rules.iter().filter_map(|rule| rule.value().get_mut("retry").map(Value::take));
         let profiles = retries.filter_map(|retry| {
-            let retry: Retry = serde_json::from_value(retry.clone()).ok()?;
+            let retry: Retry = serde_json::from_value(retry).ok()?;
             let profile = RetryProfile::of(&retry).ok()?;
             (!profile.is_none()).then(|| profile.name())
         });

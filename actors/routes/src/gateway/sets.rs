@@ -27,6 +27,7 @@ use haptic_model::{
     host_name::suffix,
     store::Key,
 };
+use litemap::LiteMap;
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -288,10 +289,11 @@ impl Sets {
         replace(&mut self.retries, profiles.into_iter().map(profile).collect());
     }
 
-    pub fn change_backends(&mut self, before: &BTreeSet<BackendKey>, now: &BTreeSet<BackendKey>) {
+    /// Of `before`, which nobody asks for any more, and `now`; both in their order.
+    pub fn change_backends(&mut self, before: &[BackendKey], now: &[BackendKey]) {
         let mut services = BTreeSet::new();
         let mut has_retries = false;
-        for key in now.difference(before) {
+        for key in now.iter().filter(|key| before.binary_search(key).is_err()) {
             has_retries |= key.retry.is_some();
             let count = self.used.entry(key.clone()).or_default();
             *count += 1;
@@ -299,7 +301,7 @@ impl Sets {
                 services.insert((key.namespace.clone(), key.service.clone()));
             }
         }
-        for key in before.difference(now) {
+        for key in before.iter().filter(|key| now.binary_search(key).is_err()) {
             has_retries |= key.retry.is_some();
             let Some(count) = self.used.get_mut(key) else { continue };
             *count -= 1;
@@ -339,7 +341,7 @@ impl Sets {
     pub fn write_route(
         &mut self,
         id: &RouteId,
-        shares: &BTreeMap<Arc<str>, LevelShare>,
+        shares: &LiteMap<Arc<str>, LevelShare>,
         settings: &[(String, MapSettings)],
     ) {
         let (kind, (namespace, name)) = id;
