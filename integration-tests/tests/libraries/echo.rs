@@ -62,9 +62,14 @@ fn converse(connection: TcpStream, broken: &Broken) -> Option<()> {
             std::io::copy(&mut stream, &mut std::io::sink()).ok()?;
             return None;
         }
-        // One that says so is answered so many milliseconds later.
+        // One that says so is answered so many milliseconds later, if the client stays.
         if let Some(time) = number_behind(&body, "/slow-") {
-            thread::sleep(Duration::from_millis(time));
+            stream.get_ref().set_read_timeout(Some(Duration::from_millis(time))).ok()?;
+            let is_gone = stream.fill_buf().is_ok_and(<[u8]>::is_empty);
+            stream.get_ref().set_read_timeout(None).ok()?;
+            if is_gone {
+                return None;
+            }
         }
         // One that says so gets no answer the first time, for the tests of retries.
         if body.contains("/flaky") {
