@@ -1,8 +1,14 @@
 //! Which requests are tried again.
 
-use super::{around, gateway, listener, on_each, route, to};
+use super::{GatewaySite, around, gateway, listener, on_each, route, to};
+use crate::patience::within_patience;
+use integration_tests::program::HaproxySeries;
 use serde_json::{Value, json};
-use std::time::{Duration, Instant};
+use std::{
+    io::Write,
+    net::TcpStream,
+    time::{Duration, Instant},
+};
 
 #[test]
 fn a_rule_says_after_which_answers_a_request_is_tried_again() {
@@ -49,7 +55,7 @@ fn all_tries_of_a_request_have_the_time_of_its_rule() {
     let mut all = around();
     all.push(gateway("gw", json!([listener("http", None)])));
     let rules = json!([
-        rule("/short", json!({"request": "500ms"})),
+        rule("/short", json!({"request": "2s"})),
         rule("/long", json!({"request": "20s"})),
         rule("/try", json!({"request": "20s", "backendRequest": "200ms"})),
         rule("/endless", json!({"request": "0s", "backendRequest": "20s"})),
@@ -68,13 +74,13 @@ fn all_tries_of_a_request_have_the_time_of_its_rule() {
             );
             (answer, begun.elapsed())
         };
-        // Two tries of 300 ms each are longer than what the first rule allows, and one is not.
-        let (answer, time) = ask("/short/first-500/slow-300");
+        // Two tries take longer than the first rule allows, and one does not: nobody waits for the end of the second.
+        let (answer, time) = ask("/short/first-500/slow-1300");
         assert_eq!(answer.status, 504);
-        assert!(time < Duration::from_millis(595), "{time:?}");
-        assert_eq!(ask("/short/slow-300").0.status, 200);
-        assert_eq!(ask("/long/first-500/slow-300").0.status, 200);
-        assert_eq!(ask("/endless/first-500/slow-300").0.status, 200);
+        assert!(time < Duration::from_millis(2600), "{time:?}");
+        assert_eq!(ask("/short/first-500/slow-50").0.status, 200);
+        assert_eq!(ask("/long/first-500/slow-50").0.status, 200);
+        assert_eq!(ask("/endless/first-500/slow-50").0.status, 200);
         let (answer, time) = ask("/try/never");
         assert_eq!(answer.status, 504);
         assert!(time < Duration::from_secs(10), "{time:?}");
@@ -91,4 +97,25 @@ fn all_tries_of_a_request_have_the_time_of_its_rule() {
         assert!(headers.contains(&"post /long/here?x=1 http/1.1".to_owned()), "{}", answer.body);
         assert!(headers.contains(&"host: a.example".to_owned()), "{}", answer.body);
     });
+}
+
+#[test]
+fn routes_of_a_namespace_have_so_many_requests_at_a_time_that_may_be_tried_again_in_time() {
+    let mut all = around();
+    all.push(gateway("gw", json!([listener("http", None)])));
+    let path = |path: &str| json!([{"path": {"type": "PathPrefix", "value": path}}]);
+    let rules = json!([
+        {"matches": path("/timed"), "backendRefs": to(1), "retry": {"codes": [500]}, "timeouts": {"request": "60s"}},
+        {"matches": path("/plain"), "backendRefs": to(1)},
+    ]);
+    all.push(route("r", &[], rules));
+    let one = |spec: &mut Value| {
+        spec["templatingSettings"]["extraContext"]["retryConcurrency"] = json!({"namespace": 1, "all": 9})
+    };
+    let site = GatewaySite::start_with(HaproxySeries::V3_4, &all, one);
+    assert_eq!(site.get("a.example", "/timed").status, 200);
+    let held = TcpStream::connect(site.address(80)).unwrap();
+    (&held).write_all(b"GET /timed/never HTTP/1.1\r\nHost: a.example\r\n\r\n").unwrap();
+    within_patience(|| site.get("a.example", "/timed").status == 503);
+    assert_eq!(site.get("a.example", "/plain").status, 200);
 }
