@@ -2,13 +2,13 @@
 
 use super::{
     levels::RouteId,
-    objects::{GatewayResource, ROUTES, Retry, RouteSpec},
+    objects::{GatewayResource, ROUTES, RouteRule, RouteSpec},
     parsed::ParsedObjects,
     retries::RetryProfile,
+    rules::time_of_all_tries,
 };
 use crate::reload_pace::{ReadAtStart, ReloadPace, ReloadsPerMinute};
 use haptic_model::{Finding, ObjectRef};
-use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -29,11 +29,11 @@ impl ReadAtStart for RouteResource {
     type Lines<'a> = BTreeSet<String>;
 
     fn lines(&self) -> Self::Lines<'_> {
-        let retries =
-            self.spec.rules.iter().filter_map(|rule| rule.value().get_mut("retry").map(Value::take));
-        let profiles = retries.filter_map(|retry| {
-            let retry: Retry = serde_json::from_value(retry).ok()?;
-            let profile = RetryProfile::of(&retry).ok()?;
+        let profiles = self.spec.rules.iter().filter_map(|rule| {
+            let rule = rule.value();
+            rule.get("retry")?;
+            let rule: RouteRule = serde_json::from_value(rule).ok()?;
+            let profile = RetryProfile::of(rule.retry.as_ref()?, time_of_all_tries(&rule).is_some()).ok()?;
             (!profile.is_none()).then(|| profile.name())
         });
         profiles.collect()

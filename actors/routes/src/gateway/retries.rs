@@ -14,12 +14,14 @@ const MOST_ATTEMPTS: u32 = 100;
 pub(super) struct RetryProfile {
     pub attempts: u32,
     pub codes: Vec<u16>,
+    /// Whether all tries together have a time: nobody tries any more once it is over.
+    pub is_timed: bool,
 }
 
 impl RetryProfile {
     /// # Errors
     /// What HAProxy cannot do.
-    pub fn of(retry: &Retry) -> Result<Self, String> {
+    pub fn of(retry: &Retry, is_timed: bool) -> Result<Self, String> {
         if retry.backoff.is_some() {
             return Err("retry.backoff is not supported, because HAProxy does not wait between attempts: leave it out".into());
         }
@@ -29,12 +31,13 @@ impl RetryProfile {
         if let Some(code) = codes.iter().find(|code| !CODES.contains(code)) {
             return Err(format!("HAProxy cannot try again after status {code}; it can after {CODES:?}"));
         }
-        Ok(Self { attempts: retry.attempts.unwrap_or(1).min(MOST_ATTEMPTS), codes })
+        let attempts = retry.attempts.unwrap_or(1).min(MOST_ATTEMPTS);
+        Ok(Self { attempts, codes, is_timed: is_timed && attempts > 0 })
     }
 
     /// No request is tried again.
     pub fn none() -> Self {
-        Self { attempts: 0, codes: Vec::new() }
+        Self { attempts: 0, codes: Vec::new(), is_timed: false }
     }
 
     /// Whether HAProxy's defaults are always there.
@@ -45,7 +48,8 @@ impl RetryProfile {
     /// What HAProxy's defaults are called.
     pub fn name(&self) -> String {
         let codes: String = self.codes.iter().map(|code| format!("_{code}")).collect();
-        format!("gateway_retry_{}{codes}", self.attempts)
+        let timed = if self.is_timed { "_timed" } else { "" };
+        format!("gateway_retry_{}{codes}{timed}", self.attempts)
     }
 }
 
@@ -55,7 +59,7 @@ mod tests {
 
     fn retry(attempts: Option<u32>, codes: &[u16], backoff: Option<&str>) -> Result<String, String> {
         let retry = Retry { attempts, codes: codes.to_vec(), backoff: backoff.map(str::to_owned) };
-        RetryProfile::of(&retry).map(|profile| profile.name())
+        RetryProfile::of(&retry, false).map(|profile| profile.name())
     }
 
     #[test]

@@ -201,16 +201,15 @@ impl RuleReader<'_> {
         let mut common = MapSettings::new();
         filters(&rule.filters, &mut common)?;
         timeouts(rule, &mut common)?;
-        let retry = rule.retry.as_ref().map(RetryProfile::of).transpose()?;
+        let time = time_of_all_tries(rule);
+        let retry = rule.retry.as_ref().map(|retry| RetryProfile::of(retry, time.is_some())).transpose()?;
         // Each try would have the time of the rule anew.
         let is_timed = common.contains_key("within");
         let retry = retry.or_else(|| is_timed.then(RetryProfile::none)).map(Arc::new);
         if retry.as_ref().is_some_and(|retry| !retry.codes.is_empty()) {
             common.insert("retry", "all".into());
         }
-        if let Some(time) =
-            time_of_all_tries(rule).filter(|_| retry.as_ref().is_some_and(|one| !one.is_none()))
-        {
+        if let Some(time) = time.filter(|_| retry.as_ref().is_some_and(|retry| retry.is_timed)) {
             common.insert("tries-within", time.to_string());
         }
         let mut backends = BTreeSet::new();
@@ -434,7 +433,7 @@ fn timeouts(rule: &RouteRule, settings: &mut MapSettings) -> Result<(), String> 
 }
 
 /// What a rule allows for a request, if that is bounded.
-fn time_of_all_tries(rule: &RouteRule) -> Option<u64> {
+pub(super) fn time_of_all_tries(rule: &RouteRule) -> Option<u64> {
     let time = milliseconds(rule.timeouts.as_ref()?.request.as_ref()?)?;
     (1..LONGEST_TIMEOUT).contains(&time).then_some(time)
 }

@@ -283,7 +283,7 @@ impl Sets {
         let profiles: BTreeSet<&Arc<RetryProfile>> = profiles.filter(|profile| !profile.is_none()).collect();
         let profile = |profile: &Arc<RetryProfile>| {
             let name = profile.name();
-            let json = json!({"name": name, "attempts": profile.attempts, "codes": profile.codes});
+            let json = json!({"name": name, "attempts": profile.attempts, "codes": profile.codes, "timed": profile.is_timed});
             (ObjectRef::new("services", "", &name), json)
         };
         replace(&mut self.retries, profiles.into_iter().map(profile).collect());

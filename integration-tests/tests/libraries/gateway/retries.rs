@@ -114,8 +114,21 @@ fn routes_of_a_namespace_have_so_many_requests_at_a_time_that_may_be_tried_again
     };
     let site = GatewaySite::start_with(HaproxySeries::V3_4, &all, one);
     assert_eq!(site.get("a.example", "/timed").status, 200);
-    let held = TcpStream::connect(site.address(80)).unwrap();
-    (&held).write_all(b"GET /timed/never HTTP/1.1\r\nHost: a.example\r\n\r\n").unwrap();
-    within_patience(|| site.get("a.example", "/timed").status == 503);
+    let mut held = Vec::new();
+    within_patience(|| {
+        // One that comes while another one is asked has no room itself.
+        let client = TcpStream::connect(site.address(80)).unwrap();
+        (&client).write_all(b"GET /timed/never HTTP/1.1\r\nHost: a.example\r\n\r\n").unwrap();
+        held.push(client);
+        site.get("a.example", "/timed").status == 503
+    });
     assert_eq!(site.get("a.example", "/plain").status, 200);
+
+    // A try that has begun ends with the time of all of them, and its room is others'.
+    all.push(route("short", &[], json!([{"matches": path("/short"), "backendRefs": to(1), "retry": {"codes": [500]}, "timeouts": {"request": "2s"}}])));
+    let site = GatewaySite::start_with(HaproxySeries::V3_4, &all, one);
+    assert_eq!(site.get("a.example", "/short/first-500/slow-1900").status, 504);
+    let begun = Instant::now();
+    within_patience(|| site.get("a.example", "/short").status == 200);
+    assert!(begun.elapsed() < Duration::from_millis(1500), "{:?}", begun.elapsed());
 }
