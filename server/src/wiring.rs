@@ -329,11 +329,13 @@ impl Wiring {
             complaints: Arc::new(publishers.complaints),
             events: self.events.clone(),
         };
-        Spec::named("validate").subscribes(&self.readers.fleet).subscribes(&self.readers.rendered).start(
-            &self.threads.render,
-            &self.supervision,
-            move |own| ValidateActor::new(own, options.clone()),
-        );
+        Spec::named("validate")
+            .subscribes(&self.readers.fleet)
+            .subscribes(&self.readers.pods)
+            .subscribes(&self.readers.rendered)
+            .start(&self.threads.render, &self.supervision, move |own| {
+                ValidateActor::new(own, options.clone())
+            });
     }
 
     fn discover(

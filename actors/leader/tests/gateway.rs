@@ -14,7 +14,7 @@ use haptic_model::{
         CONTROLLER, ClassVerdict, GatewayPort, GatewayVerdict, GatewayVerdicts, ListenerVerdict,
         ParentVerdict, RouteKind, RouteVerdict, StatusCondition,
     },
-    pipeline::{Leadership, PodState, Rendered, Validated},
+    pipeline::{Candidate, Leadership, PodState, Rendered, Validated},
 };
 use haptic_runtime::{ActorHandle, Health, Publisher, Spec, Supervision, Topic, topic};
 use serde_json::{Value, json};
@@ -27,6 +27,7 @@ struct Replica {
     _actor: ActorHandle<GatewayStatusActor>,
     config: Arc<ActiveConfig>,
     snapshots: Publisher<Snapshots>,
+    proposed: Publisher<Option<Arc<Candidate>>>,
     validated: Publisher<Option<Arc<Validated>>>,
     pods: Publisher<BTreeMap<HaproxyPod, PodState>>,
     quarantine: Publisher<Quarantine>,
@@ -71,6 +72,7 @@ impl Replica {
         let config = config(gateway);
         let (_, active) = topic(Some(config.clone()));
         let (snapshots, stores) = topic(server.stores());
+        let (proposed, candidates) = topic(None);
         let (validated, bundles) = topic(None);
         let (pods, states) = topic(BTreeMap::new());
         let (quarantine, held) = topic(Quarantine::default());
@@ -86,6 +88,7 @@ impl Replica {
         let actor = Spec::named("gateway-status")
             .subscribes(&active)
             .subscribes(&stores)
+            .subscribes(&candidates)
             .subscribes(&bundles)
             .subscribes(&readiness)
             .subscribes(&states)
@@ -99,6 +102,7 @@ impl Replica {
             _actor: actor,
             config,
             snapshots,
+            proposed,
             validated,
             pods,
             quarantine,
@@ -110,13 +114,24 @@ impl Replica {
 
     /// Generation `generation` passed all checks.
     fn validates(&self, generation: u64, verdicts: GatewayVerdicts) {
+        let rendered = self.rendered(generation, verdicts);
         let other = validated::validated(generation);
-        let rendered = Rendered {
+        self.validated.publish(Some(Arc::new(Validated { rendered, ..other })));
+    }
+
+    /// It passed all but HAProxy's own checker.
+    fn proposes(&self, generation: u64, verdicts: GatewayVerdicts) {
+        let rendered = self.rendered(generation, verdicts);
+        self.proposed.publish(Some(Arc::new(Candidate { rendered })));
+    }
+
+    fn rendered(&self, generation: u64, verdicts: GatewayVerdicts) -> Arc<Rendered> {
+        let other = validated::validated(generation);
+        Arc::new(Rendered {
             gateway_verdicts: Arc::new(verdicts),
             config: self.config.clone(),
             ..(*other.rendered).clone()
-        };
-        self.validated.publish(Some(Arc::new(Validated { rendered: Arc::new(rendered), ..other })));
+        })
     }
 
     /// The pods run these generations.
@@ -178,7 +193,8 @@ fn gateway_verdict() -> GatewayVerdict {
 fn route_verdict() -> RouteVerdict {
     let reference = json!({"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": "web"});
     let conditions = vec![condition("Accepted"), condition("ResolvedRefs")];
-    RouteVerdict { generation: 1, parents: vec![ParentVerdict { reference, conditions, is_served: true }] }
+    let parent = ParentVerdict { reference: (&reference).into(), conditions, is_served: true };
+    RouteVerdict { generation: 1, parents: vec![parent] }
 }
 
 fn verdicts(gateways: &[&str], routes: &[String]) -> GatewayVerdicts {
@@ -221,6 +237,23 @@ async fn one_write_says_all_once_every_ready_pod_runs_it() {
         .await;
     replica.settles().await;
     assert_eq!(server.writes(), 2);
+}
+
+#[actix::test]
+async fn what_every_pod_runs_is_told_before_it_is_checked_and_an_older_verdict_changes_nothing() {
+    pause();
+    let server = Server::with([route("a")]);
+    let replica = Replica::start(&server, &json!({"serviceMode": "none"}), &["one"]);
+    replica.proposes(2, verdicts(&[], &["a".into()]));
+    replica.run(&[("one", 2)]);
+    replica
+        .until("it is programmed", |server| status_of(&ours(server, "a")["conditions"], PROGRAMMED) == "True")
+        .await;
+    replica.validates(1, verdicts(&[], &[]));
+    replica.settles().await;
+    replica.validates(2, verdicts(&[], &["a".into()]));
+    replica.settles().await;
+    assert_eq!(server.writes(), 1, "{}", server.shown());
 }
 
 #[actix::test]

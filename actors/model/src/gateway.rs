@@ -157,11 +157,42 @@ pub struct RouteVerdict {
     pub parents: Vec<ParentVerdict>,
 }
 
+/// A reference as it is written, kept as its JSON text: as a value it takes ten times the room, and there is one for each route.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenReference(Arc<str>);
+
+impl WrittenReference {
+    /// The reference; `null` where the text is none.
+    #[must_use]
+    pub fn value(&self) -> serde_json::Value {
+        serde_json::from_str(&self.0).unwrap_or_default()
+    }
+}
+
+impl From<&str> for WrittenReference {
+    /// `text`: JSON.
+    fn from(text: &str) -> Self {
+        Self(text.into())
+    }
+}
+
+impl From<&serde_json::Value> for WrittenReference {
+    fn from(reference: &serde_json::Value) -> Self {
+        Self(reference.to_string().into())
+    }
+}
+
+impl Serialize for WrittenReference {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.value().serialize(serializer)
+    }
+}
+
 /// About a route at one parentRef, or a policy at one Gateway.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ParentVerdict {
     /// The reference as it is written in the object; for a policy group, kind, namespace and name of the Gateway.
-    pub reference: serde_json::Value,
+    pub reference: WrittenReference,
     /// `Accepted`, `ResolvedRefs`, `PartiallyInvalid`, `Conflicted`.
     pub conditions: Vec<StatusCondition>,
     /// Whether a listener that takes the route is in the configuration, so that the route is programmed once the pods run it.

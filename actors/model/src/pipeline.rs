@@ -210,6 +210,8 @@ pub struct PodState {
     pub stored: Option<Running>,
     /// The newest generation it acknowledged.
     pub deployed: Option<Generation>,
+    /// A newer one that it follows no sooner than HAProxy's own checker has passed it.
+    pub awaits_check: Option<Generation>,
     /// From the first change seen to the acknowledgement, of the newest generation that it was brought to while it was known.
     pub lag: Option<Duration>,
     /// Why the last attempt failed, if it did.

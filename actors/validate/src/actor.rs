@@ -2,6 +2,7 @@
 //! behind it what may be stored and reloaded.
 
 use crate::{
+    check_rest::CheckRest,
     checker::Checker,
     culprits::{FailingByCause, FailureCauses, Nobodys, Ruling, largest},
     search::Search,
@@ -9,15 +10,16 @@ use crate::{
 };
 use actix::prelude::*;
 use haptic_model::{
-    Bundle, Diagnostic, Event, FailureReport, FailureReports, Fleet, Generation, Severity,
-    pipeline::{Candidate, Refused, Rendered, Validated},
+    Bundle, Diagnostic, Event, FailureReport, FailureReports, Fleet, Generation, HaproxyPod, Severity,
+    pipeline::{Candidate, PodState, Refused, Rendered, Validated},
 };
 use haptic_runtime::{
-    Events, OwnHandle, Publisher,
-    messages::{BundleRendered, FleetChanged},
+    Alarm, Events, OwnHandle, Publisher,
+    messages::{BundleRendered, FleetChanged, PodStatesChanged},
 };
 use serde::Serialize;
 use std::{
+    collections::BTreeMap,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -43,7 +45,8 @@ pub struct ValidateOptions {
 /// Checks the newest render: its syntax in milliseconds, and then by HAProxy's own checker, which may take a second.
 ///
 /// A check under way is never given up: under a storm of changes none would end, and nothing would reach a disk. The newest
-/// bundle waits behind it, and those between are skipped.
+/// bundle waits behind it, and those between are skipped. What all pods run already waits a while, so that checks leave most of a
+/// CPU to what is on its way.
 pub struct ValidateActor {
     own: OwnHandle<Self>,
     options: ValidateOptions,
@@ -51,6 +54,7 @@ pub struct ValidateActor {
     newest: Option<Arc<Rendered>>,
     /// Whose versions a bundle must suit.
     fleet: Arc<Fleet>,
+    pods: Arc<BTreeMap<HaproxyPod, PodState>>,
     /// Whose syntax was looked at last, or is.
     read: Option<Arc<Rendered>>,
     reading: bool,
@@ -64,6 +68,9 @@ pub struct ValidateActor {
     /// Checks in a row that the machine did not bring to an end, and whether the next one waits.
     undecided: u32,
     resting: bool,
+    /// What the last check took is a reason to wait with the next one, where nobody waits for that.
+    rest: CheckRest,
+    alarm: Alarm,
     /// Who was not cleared of a bundle that is checked at length.
     unproven: FailingByCause,
 }
@@ -95,6 +102,7 @@ impl ValidateActor {
             options,
             newest: None,
             fleet: Arc::default(),
+            pods: Arc::default(),
             read,
             reading: false,
             checking: None,
@@ -103,6 +111,8 @@ impl ValidateActor {
             complained: None,
             undecided: 0,
             resting: false,
+            rest: CheckRest::default(),
+            alarm: Alarm::default(),
             unproven: FailingByCause::new(),
         }
     }
@@ -123,10 +133,27 @@ impl ValidateActor {
                 && !is_same(self.judged.as_ref(), &candidate.rendered)
                 && candidate.rendered.hindsight.heard >= self.complained =>
             {
-                self.check(candidate.rendered.clone(), context);
+                match self.rest.until().filter(|_| self.can_wait(&candidate.rendered)) {
+                    Some(until) => {
+                        self.waiting.get_or_insert_with(Instant::now);
+                        self.alarm.set(until, context, Self::advance);
+                    }
+                    None => self.check(candidate.rendered.clone(), context),
+                }
             }
             _ => {}
         }
+    }
+
+    /// Whether no pod waits for the check of `rendered`: what HAProxy takes by operations is live without, and is only to be stored.
+    fn can_wait(&self, rendered: &Rendered) -> bool {
+        let Some(good) = self.good().filter(|_| self.options.refused.latest().is_none()) else {
+            return false;
+        };
+        let waits = |pod: &PodState| pod.awaits_check > Some(good.reconcile.generation);
+        Arc::ptr_eq(&good.config.spec, &rendered.config.spec)
+            && rendered.config.spec.validation.express
+            && !self.pods.values().any(waits)
     }
 
     fn read_syntax(&mut self, rendered: Arc<Rendered>, context: &mut Context<Self>) {
@@ -203,6 +230,7 @@ impl ValidateActor {
                 return concluded(actor, rendered, verdict, context);
             }
             (actor.checking, actor.undecided) = (None, 0);
+            actor.rest = CheckRest::after(verdict.work);
             actor.pass(rendered, verdict);
             actor.advance(context);
         }));
@@ -442,6 +470,15 @@ impl Handler<FleetChanged> for ValidateActor {
 
     fn handle(&mut self, fleet: FleetChanged, _: &mut Self::Context) {
         self.fleet = fleet.payload;
+    }
+}
+
+impl Handler<PodStatesChanged> for ValidateActor {
+    type Result = ();
+
+    fn handle(&mut self, pods: PodStatesChanged, context: &mut Self::Context) {
+        self.pods = pods.payload;
+        self.advance(context);
     }
 }
 

@@ -229,13 +229,14 @@ impl Checker {
                 diagnostics: known.to_vec(),
                 took: start.elapsed(),
                 cached: true,
-                undecided: false,
+                ..CheckVerdict::default()
             };
         }
         let (mut diagnostics, mut undecided) = (Vec::new(), false);
+        let mut work = Duration::ZERO;
         for (binary, warning) in self.binaries_for(versions) {
             diagnostics.extend(warning);
-            match self.run(binary, bundle).await {
+            match self.run(binary, bundle, &mut work).await {
                 Ok(found) => diagnostics.extend(found),
                 Err(why) => {
                     undecided = true;
@@ -249,7 +250,7 @@ impl Checker {
         if !undecided {
             self.known.insert(key, Arc::new(diagnostics.clone()));
         }
-        CheckVerdict { diagnostics, took: start.elapsed(), cached: false, undecided }
+        CheckVerdict { diagnostics, took: start.elapsed(), work, cached: false, undecided }
     }
 
     /// Phase 3 of a part of a bundle, that of so many objects, by somebody who is impatient. It need not listen anywhere.
@@ -282,8 +283,13 @@ impl Checker {
         chosen
     }
 
-    /// What HAProxy says; or why it could not be asked.
-    async fn run(&self, binary: &Binary, bundle: &Bundle) -> Result<Vec<Diagnostic>, Diagnostic> {
+    /// What HAProxy says; or why it could not be asked. `work` grows by what it took of a CPU.
+    async fn run(
+        &self,
+        binary: &Binary,
+        bundle: &Bundle,
+        work: &mut Duration,
+    ) -> Result<Vec<Diagnostic>, Diagnostic> {
         let arguments = ["-c", "-dr", "-f", folder::PREAMBLE, "-f", folder::below(&bundle.config.path)];
         let room = match self.room(binary, bundle, &arguments).await {
             Ok(room) => room,
@@ -297,7 +303,10 @@ impl Checker {
         match ended.map_err(|error| cannot_run(&format!("{}: {error}", binary.path.display())))? {
             CheckEnd::TooLate(time) => Err(too_slow("", time)),
             CheckEnd::TooMuchWork(time) => Err(too_slow(" of a CPU", time)),
-            CheckEnd::Finished(ended) => self.conclude(bundle, &ended, memory),
+            CheckEnd::Finished(ended) => {
+                *work += ended.work;
+                self.conclude(bundle, &ended, memory)
+            }
         }
     }
 

@@ -5,6 +5,7 @@
 
 pub mod actor;
 pub mod binaries;
+mod check_rest;
 pub mod checker;
 pub mod culprits;
 mod data_plane_api;

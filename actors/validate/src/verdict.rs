@@ -11,6 +11,8 @@ pub struct CheckVerdict {
     pub diagnostics: Vec<Diagnostic>,
     /// How long the checks took.
     pub took: Duration,
+    /// How much time of a CPU HAProxy's own checker took of it.
+    pub work: Duration,
     /// Whether the answer was known already.
     pub cached: bool,
     /// A check did not come to its end: it took too much time or memory, or could not run. That may be the bundle's fault, or

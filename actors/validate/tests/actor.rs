@@ -6,13 +6,13 @@ mod stage;
 
 use haptic_model::{
     Bundle, BundleFile, Event, FileKey, Generation, ObjectRef, Text,
-    pipeline::Rendered,
+    pipeline::{PodState, Rendered},
     text::{Blame, Fragment, LineBlame},
 };
 use haptic_validate::{CheckLimits, Checker, Sandbox};
 use imitation::imitation;
-use stage::{changed, of_bundle, stage};
-use std::{path::Path, sync::Arc, time::Duration};
+use stage::{changed, of_bundle, pod, stage};
+use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
 /// A checker that is killed at its first check, and content from then on.
 fn killed_once(folder: &Path) -> Checker {
@@ -107,6 +107,35 @@ async fn what_was_rendered_before_anybody_heard_of_a_complaint_is_not_checked() 
         }
     }
     assert_eq!(stage.complaints.latest().len(), 1);
+}
+
+#[actix::test]
+async fn what_all_pods_run_is_checked_after_a_rest_and_what_one_of_them_waits_for_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let works = "i=0; while [ $i -lt 1500000 ]; do i=$((i+1)); done";
+    let checker = Checker::new(imitation(folder.path(), works), CheckLimits::default(), Sandbox::none());
+    let mut stage = stage(checker);
+    let first = rendered(1, "fine", None);
+    let config = first.config.clone();
+    stage.rendered.publish(Some(Arc::new(first)));
+    changed(&mut stage.validated).await;
+    for generation in [2, 3] {
+        let next = rendered(generation, &format!("fine {generation}"), None);
+        stage.rendered.publish(Some(Arc::new(Rendered { config: config.clone(), ..next })));
+        loop {
+            let event =
+                tokio::time::timeout(Duration::from_secs(60), stage.told.recv()).await.unwrap().unwrap();
+            match &*event.payload {
+                Event::Timed { part: "syntax", generation: read, .. } if read.0 == generation => break,
+                Event::Validated { generation: passed, .. } => assert_eq!(passed.0, 1),
+                _ => {}
+            }
+        }
+    }
+    let waiting = PodState { awaits_check: Some(Generation(3)), ..PodState::default() };
+    stage.pods.publish(BTreeMap::from([(pod(), waiting)]));
+    changed(&mut stage.validated).await;
+    assert_eq!((*stage.validated.latest()).as_ref().unwrap().generation(), Generation(3));
 }
 
 #[actix::test]

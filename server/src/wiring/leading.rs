@@ -129,6 +129,7 @@ impl BeforeLeading {
         Spec::named("gateway-status")
             .subscribes(&readers.config)
             .subscribes(&readers.snapshots)
+            .subscribes(&edges.candidate)
             .subscribes(&readers.validated)
             .subscribes(&readers.quarantine)
             .subscribes(&edges.ready)

@@ -102,6 +102,7 @@ impl DeployAttempt {
                         return self.carry_out(&known, target, &plan).await;
                     }
                     Some(_) => {
+                        self.await_check();
                         if let Some(step) = self.go_ahead(&known, target).await? {
                             return Ok(step);
                         }
@@ -109,6 +110,7 @@ impl DeployAttempt {
                 },
             }
         }
+        self.await_check();
         // What went ahead of the newest stays until that comes, or is refused.
         let stays = self.progress.is_ahead() && self.newest.is_checking();
         let failed = self.progress.obstacles.forced_reload.as_ref().and_then(|reload| reload.failed);
@@ -127,6 +129,14 @@ impl DeployAttempt {
                     }),
                 ))
             }
+        }
+    }
+
+    /// Says that the pod cannot follow before HAProxy's own checker has ended, if that is what it waits for.
+    fn await_check(&mut self) {
+        let Some(awaited) = self.newest.awaiting_check() else { return };
+        if self.progress.awaited_check.replace(awaited) != Some(awaited) {
+            self.deployment.update(|state| state.awaits_check = Some(awaited));
         }
     }
 
@@ -445,6 +455,7 @@ impl DeployAttempt {
             lag = (sent && state.deployed < Some(generation)).then(|| since.elapsed());
             state.lag = lag.or(state.lag);
             state.deployed = Some(generation);
+            state.awaits_check = state.awaits_check.filter(|awaited| *awaited > generation);
             state.last_error = None;
         });
         if !(is_another || sent) {

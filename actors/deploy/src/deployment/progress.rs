@@ -23,6 +23,8 @@ pub(crate) struct PodProgress {
     pub obstacles: Obstacles,
     pub missing_to_store: MissingContent,
     pub last_reload: Option<Instant>,
+    /// The newest generation that was said to wait for HAProxy's own checker.
+    pub awaited_check: Option<Generation>,
     converged: Option<Converged>,
     /// The leadership that the pod was read under.
     led: Option<Epoch>,

@@ -53,9 +53,14 @@ impl NewestBundles {
 
     /// Whether there is a newer bundle than the checked one, and nothing is said against it yet.
     pub fn is_checking(&self) -> bool {
+        self.awaiting_check().is_some()
+    }
+
+    /// The newest bundle, while nothing is said of it yet.
+    pub fn awaiting_check(&self) -> Option<Generation> {
         let checked = self.validated.as_ref().map(|validated| validated.generation());
         let newest = self.candidate.as_ref().map(|candidate| candidate.generation());
-        newest > checked && self.refused.is_none()
+        newest.filter(|_| newest > checked && self.refused.is_none())
     }
 
     /// The checked bundle that the pod is to run; `None` while it runs a newer one that nobody has refused.

@@ -55,7 +55,7 @@ pub fn named<'v>(
     let parents = verdicts.routes.get(route).into_iter().flat_map(|verdict| &verdict.parents);
     let read = parents.filter_map(|parent| {
         let parent_ref =
-            ParentReference { context, verdicts, kind: name_of(route.0), written: &parent.reference };
+            ParentReference { context, verdicts, kind: name_of(route.0), written: parent.reference.value() };
         parent_ref.listeners(&route.1.0, host)
     });
     read.flatten().collect()
@@ -67,14 +67,14 @@ struct ParentReference<'p, 'v> {
     verdicts: &'v GatewayVerdicts,
     /// The route's kind.
     kind: &'static str,
-    written: &'p Value,
+    written: Value,
 }
 
 impl<'v> ParentReference<'_, 'v> {
     /// The listeners that it means, of those for `host`.
     fn listeners(&self, namespace: &Arc<str>, host: &str) -> Option<Vec<NamedListener<'v>>> {
-        let name = named_by(self.written, namespace)?;
-        let is_set = text(self.written, "kind") == Some("ListenerSet");
+        let name = named_by(&self.written, namespace)?;
+        let is_set = text(&self.written, "kind") == Some("ListenerSet");
         let (resources, kind) =
             if is_set { ("listenersets", "ListenerSet") } else { ("gateways", "Gateway") };
         let object = store(self.context, resources)?.get(&name.0, &name.1)?.value().ok()?;
@@ -103,7 +103,7 @@ impl<'v> ParentReference<'_, 'v> {
         // Nothing is known of the kinds of one that is not valid.
         let kinds = &listener.supported_kinds;
         (kinds.is_empty() || kinds.iter().any(|(_, kind)| *kind == self.kind))
-            && text(self.written, "sectionName").is_none_or(|name| *name == *listener.name)
+            && text(&self.written, "sectionName").is_none_or(|name| *name == *listener.name)
             && port.is_none_or(|port| port == u64::from(listener.port))
     }
 }

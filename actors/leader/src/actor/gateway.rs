@@ -21,13 +21,13 @@ use haptic_model::{
     ActiveConfig, HaproxyPod, Object, Quarantine, ReadyPod, Snapshot, Snapshots,
     crd::{GatewayServiceMode, HAProxyTemplateConfigSpec},
     gateway::{self, NamespacedName},
-    pipeline::{Leadership, PodState},
+    pipeline::{Leadership, PodState, Rendered},
 };
 use haptic_runtime::{
     Alarm, OwnHandle, Publisher, Topic, Work,
     messages::{
-        BundleValidated, ConfigActivated, LeadershipChanged, PodStatesChanged, QuarantineChanged,
-        ReadyPodsChanged, StoresChanged,
+        BundleProposed, BundleValidated, ConfigActivated, LeadershipChanged, PodStatesChanged,
+        QuarantineChanged, ReadyPodsChanged, StoresChanged,
     },
 };
 use kube::Client;
@@ -137,7 +137,7 @@ impl GatewayStatusActor {
         let now = Instant::now();
         self.begin_services(context, now);
         self.begin_statuses(context, now);
-        let is_next = self.running.statuses.is_none() && self.queue.is_judged();
+        let is_next = self.running.statuses.is_none() && self.queue.judged().is_some();
         let statuses = self.queue.next(now).filter(|_| is_next);
         let (due, later) = self.queue.sizes();
         self.own.set_detail(&json!({"due": due, "later": later, "written": self.writes}));
@@ -147,7 +147,7 @@ impl GatewayStatusActor {
     }
 
     fn begin_statuses(&mut self, context: &mut Context<Self>, now: Instant) {
-        if self.running.statuses.is_some() || !self.queue.is_judged() {
+        if self.running.statuses.is_some() || self.queue.judged().is_none() {
             return;
         }
         let keys = self.queue.take(AT_ONCE, now);
@@ -421,16 +421,39 @@ impl GatewayStatusActor {
     }
 }
 
+/// What pods run ahead of HAProxy's own checker they run, and its statuses do not wait for that.
+impl Handler<BundleProposed> for GatewayStatusActor {
+    type Result = ();
+
+    fn handle(&mut self, candidate: BundleProposed, context: &mut Self::Context) {
+        if let Some(candidate) = candidate.as_ref() {
+            self.rendered(&candidate.rendered, context);
+        }
+    }
+}
+
 impl Handler<BundleValidated> for GatewayStatusActor {
     type Result = ();
 
     fn handle(&mut self, validated: BundleValidated, context: &mut Self::Context) {
-        let Some(validated) = validated.as_ref() else { return };
-        let verdicts = &validated.rendered.gateway_verdicts;
+        if let Some(validated) = validated.as_ref() {
+            self.rendered(&validated.rendered, context);
+        }
+    }
+}
+
+impl GatewayStatusActor {
+    /// Takes up the verdicts of what is rendered, unless those of something newer are known.
+    fn rendered(&mut self, rendered: &Rendered, context: &mut Context<Self>) {
+        let generation = rendered.reconcile.generation;
+        if self.queue.judged() >= Some(generation) {
+            return;
+        }
+        let verdicts = &rendered.gateway_verdicts;
         if self.queue.verdicts().gateways != verdicts.gateways {
             self.services.changed();
         }
-        self.queue.rendered(validated.generation(), verdicts, Instant::now());
+        self.queue.rendered(generation, verdicts, Instant::now());
         self.advance(context);
     }
 }

@@ -88,7 +88,7 @@ impl HeldRoute {
     fn left_out(&self, parent: &Value) -> ParentVerdict {
         let message = self.why.clone();
         let refused = StatusCondition { kind: "Accepted", holds: false, reason: REASON, message };
-        ParentVerdict { reference: parent.clone(), conditions: vec![refused], is_served: false }
+        ParentVerdict { reference: parent.into(), conditions: vec![refused], is_served: false }
     }
 
     /// What holds for the version that is served, and that it is not the present one.
@@ -156,7 +156,7 @@ mod tests {
             message: message.to_owned(),
         };
         let conditions = vec![condition("Accepted", ""), condition(PARTIALLY_INVALID, "Dropped Rule 0")];
-        let parent = ParentVerdict { reference: reference.clone(), conditions, is_served: true };
+        let parent = ParentVerdict { reference: (&reference).into(), conditions, is_served: true };
         let former = RouteVerdict { generation: 1, parents: vec![parent] };
         let route = |generation: i64| {
             json!({"metadata": {"generation": generation},

@@ -4,7 +4,8 @@ use haptic_model::{
     Generation,
     gateway::{ListenerVerdict, NamespacedName, RouteVerdict},
 };
-use std::{collections::BTreeMap, sync::Arc};
+use litemap::LiteMap;
+use std::sync::Arc;
 
 use super::references::identity_of;
 
@@ -21,7 +22,7 @@ pub(crate) struct FleetProgress {
 pub(crate) struct RenderedSince {
     /// `metadata.generation`.
     of: i64,
-    parts: BTreeMap<Arc<str>, Generation>,
+    parts: LiteMap<Arc<str>, Generation>,
 }
 
 /// The part that is the object itself.
@@ -97,7 +98,7 @@ pub(crate) fn parts_of_route(name: &NamespacedName, verdict: &RouteVerdict) -> V
         parent.is_served
             && parent.conditions.iter().any(|condition| condition.kind == "Accepted" && condition.holds)
     });
-    accepted.map(|parent| part_of(&parent.reference, &name.0)).collect()
+    accepted.map(|parent| part_of(&parent.reference.value(), &name.0)).collect()
 }
 
 /// The part of a route in `namespace` that a parentRef stands for.
@@ -133,7 +134,7 @@ mod tests {
     fn another_generation_of_the_object_is_proven_anew_and_the_same_is_not() {
         let first = after(None, 1, &["", "web"], 7);
         let second = after(Some(&first), 1, &["", "web", "tls"], 8);
-        let part = |since: &RenderedSince, part: &str| since.parts[part].0;
+        let part = |since: &RenderedSince, part: &str| since.parts.get(part).unwrap().0;
         assert_eq!((part(&second, "web"), part(&second, "tls")), (7, 8));
         let gone = after(Some(&second), 1, &["", "web"], 9);
         let back = after(Some(&gone), 1, &["", "web", "tls"], 10);

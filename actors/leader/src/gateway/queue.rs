@@ -27,8 +27,8 @@ const RETRY: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs
 #[derive(Debug, Default)]
 pub(crate) struct StatusQueue {
     verdicts: Arc<GatewayVerdicts>,
-    /// Whether there are verdicts yet: before, that something has none says nothing.
-    is_judged: bool,
+    /// What the verdicts are of. None before there are any: then that something has none says nothing.
+    judged: Option<Generation>,
     stores: BTreeMap<GatewayKind, Arc<Snapshot>>,
     fleet: Arc<FleetProgress>,
     since: HashMap<StatusKey, AwaitedProof>,
@@ -56,8 +56,9 @@ impl StatusQueue {
         &self.verdicts
     }
 
-    pub(crate) fn is_judged(&self) -> bool {
-        self.is_judged
+    /// The generation that the verdicts are of, once there are any.
+    pub(crate) fn judged(&self) -> Option<Generation> {
+        self.judged
     }
 
     pub(crate) fn fleet(&self) -> &Arc<FleetProgress> {
@@ -83,10 +84,10 @@ impl StatusQueue {
         self.pause = None;
     }
 
-    /// Generation `generation` passed all checks, with these verdicts.
+    /// Generation `generation` is rendered and may go live, with these verdicts.
     pub(crate) fn rendered(&mut self, generation: Generation, verdicts: &Arc<GatewayVerdicts>, now: Instant) {
         let before = std::mem::replace(&mut self.verdicts, verdicts.clone());
-        self.is_judged = true;
+        self.judged = Some(generation);
         let stores = &self.stores;
         self.abandoned.retain(|key, _| is_stored(stores, key));
         for key in changed(&before, verdicts) {
@@ -299,7 +300,7 @@ mod tests {
         let accepted =
             StatusCondition { kind: "Accepted", holds: true, reason: "Accepted", message: String::new() };
         let reference = json!({"name": "web"});
-        let parent = ParentVerdict { reference, conditions: vec![accepted], is_served: true };
+        let parent = ParentVerdict { reference: (&reference).into(), conditions: vec![accepted], is_served: true };
         let verdict = RouteVerdict { generation, parents: vec![parent] };
         let name = ("shop".into(), "a".into());
         let routes = [((RouteKind::Http, name), Arc::new(verdict))].into();

@@ -166,11 +166,11 @@ impl StatusContext<'_> {
         let list = EntryList::parents(self.controller, self.namespace);
         let (status, mut waits) = (status_of(object), false);
         let wanted = verdict.parents.iter().map(|parent| {
-            let mut conditions = parent.conditions.clone();
+            let (reference, mut conditions) = (parent.reference.value(), parent.conditions.clone());
             if is_accepted(&conditions) {
-                let stored = list.entry_for(status, &parent.reference).and_then(|e| e.get("conditions"));
+                let stored = list.entry_for(status, &reference).and_then(|e| e.get("conditions"));
                 let stored = conditions::find(stored, references::PROGRAMMED);
-                let part = part_of(&parent.reference, self.namespace);
+                let part = part_of(&reference, self.namespace);
                 let outcome = if parent.is_served {
                     let why = self.waits(stored, &part, verdict.generation);
                     waits |= why.is_some();
@@ -180,7 +180,7 @@ impl StatusContext<'_> {
                 };
                 conditions.push(programmed(references::PROGRAMMED, outcome));
             }
-            WantedEntry { reference: parent.reference.clone(), conditions, accepted: None }
+            WantedEntry { reference, conditions, accepted: None }
         });
         let wanted = wanted.collect();
         GatewayStatusChange { waits, ..self.of_entries(object, list, wanted, verdict.generation) }
@@ -199,7 +199,7 @@ impl StatusContext<'_> {
             if is_accepted(&conditions) {
                 conditions.push(programmed(references::PROGRAMMED, Err(("Invalid", HELD_BACK.to_owned()))));
             }
-            WantedEntry { reference: parent.reference.clone(), conditions, accepted: served }
+            WantedEntry { reference: parent.reference.value(), conditions, accepted: served }
         });
         self.of_entries(object, list, wanted.collect(), verdict.generation)
     }
@@ -207,7 +207,7 @@ impl StatusContext<'_> {
     pub(crate) fn of_policy(&self, object: &Value, verdict: &PolicyVerdict) -> GatewayStatusChange {
         let list = EntryList::ancestors(self.controller, self.namespace);
         let entry = |ancestor: &ParentVerdict| WantedEntry {
-            reference: ancestor.reference.clone(),
+            reference: ancestor.reference.value(),
             conditions: ancestor.conditions.clone(),
             accepted: None,
         };

@@ -21,7 +21,7 @@ fn condition(kind: &'static str, holds: bool) -> StatusCondition {
 
 fn parent(name: &str, accepted: bool) -> ParentVerdict {
     ParentVerdict {
-        reference: json!({"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": name}),
+        reference: (&json!({"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": name})).into(),
         conditions: vec![condition("Accepted", accepted), condition("ResolvedRefs", true)],
         is_served: true,
     }
@@ -325,13 +325,13 @@ proptest! {
             let ours = entries(scene.status(), true);
             prop_assert_eq!(ours.len(), verdict.parents.len());
             for parent in &verdict.parents {
-                let Some(entry) = ours.iter().find(|one| one["parentRef"] == parent.reference) else {
-                    return Err(TestCaseError::fail(format!("no entry for {}", parent.reference)));
+                let Some(entry) = ours.iter().find(|one| one["parentRef"] == parent.reference.value()) else {
+                    return Err(TestCaseError::fail(format!("no entry for {}", parent.reference.value())));
                 };
                 let accepted = Scene::condition(&entry["conditions"], "Accepted");
                 let takes = parent.conditions[0].holds;
                 prop_assert_eq!(&accepted["status"], if takes { "True" } else { "False" });
-                let old = before.iter().find(|one| one["parentRef"] == parent.reference);
+                let old = before.iter().find(|one| one["parentRef"] == parent.reference.value());
                 for one in entry["conditions"].as_array().unwrap() {
                     if one["type"] == "example.com/Extra" {
                         continue;

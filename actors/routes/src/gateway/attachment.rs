@@ -11,7 +11,7 @@ use super::{
     parsed::ParsedObjects,
     policies::{BackendClient, BackendPolicies},
     references::BackendKey,
-    rules::{ResolvedRule, RuleReader, RuleSettings},
+    rules::{KeptSettings, ResolvedRule, RuleReader, RuleSettings, kept},
 };
 use crate::matching::Match;
 use haptic_model::{
@@ -36,7 +36,7 @@ pub(super) struct ResolvedRoute {
     pub gateways: Box<[NamespacedName]>,
     pub entries: LiteMap<Arc<str>, Vec<Arc<LevelEntry>>>,
     /// The settings of its rules, by the names of these.
-    pub settings: Vec<(String, super::rules::MapSettings)>,
+    pub settings: Box<[(String, KeptSettings)]>,
     pub backends: Box<[BackendKey]>,
     /// What is to be said of paths and Services that are served all the same.
     pub doubts: BTreeSet<Finding>,
@@ -48,7 +48,7 @@ pub(super) struct ResolvedRoute {
 #[derive(Default)]
 struct AskedFor {
     entries: LiteMap<Arc<str>, Vec<Arc<LevelEntry>>>,
-    settings: Vec<(String, super::rules::MapSettings)>,
+    settings: Vec<(String, KeptSettings)>,
     backends: BTreeSet<BackendKey>,
 }
 
@@ -178,7 +178,7 @@ impl ResolvedRoute {
             let rules =
                 passed.as_ref().filter(|_| is_all_passed).map_or(&ended.resolved, |one| &one.resolved);
             conditions.push(rules.clone());
-            verdicts.push(ParentVerdict { reference, conditions, is_served });
+            verdicts.push(ParentVerdict { reference: reference.text().into(), conditions, is_served });
         }
         let (name, most) = (route.metadata.key(), ground.routes_per_object);
         let names = |word| RuleNames { word, route: &name };
@@ -191,17 +191,18 @@ impl ResolvedRoute {
         let partly = partly_invalid(broken.as_ref(), [unread, crowded].into_iter().flatten());
         for verdict in &mut verdicts {
             verdict.conditions.extend(partly.iter().filter(|_| !hostnames.is_empty()).cloned());
+            verdict.conditions.shrink_to_fit();
         }
+        verdicts.shrink_to_fit();
         let generation = route.metadata.generation;
-        let AskedFor { mut entries, mut settings, backends } = all;
+        let AskedFor { mut entries, settings, backends } = all;
         entries.iter_mut().for_each(|(_, entries)| entries.shrink_to_fit());
-        settings.shrink_to_fit();
         Self {
             uses: ended.uses.into_iter().collect(),
             attached: attached.into_iter().collect(),
             gateways: gateways.into_iter().collect(),
             entries,
-            settings,
+            settings: settings.into(),
             backends: backends.into_iter().collect(),
             doubts: ended.doubts,
             verdict: Some(Arc::new(RouteVerdict { generation, parents: verdicts })),
@@ -245,9 +246,9 @@ impl AskedFor {
                 }
             }
             for (name, (settings, backends)) in ways.all {
-                let named =
-                    settings.into_iter().map(|(ending, settings)| (format!("{name}{ending}"), settings));
-                self.settings.extend(named);
+                self.settings.extend(
+                    settings.into_iter().map(|(ending, settings)| (format!("{name}{ending}"), kept(settings))),
+                );
                 self.backends.extend(backends);
             }
         }
@@ -285,12 +286,11 @@ impl<'l> Ways<'l> {
 
 /// The route's parents that are ours, as they are written and read, with their listeners.
 fn parents<'g>(
-    route: &GatewayResource<RouteSpec>,
+    route: &'g GatewayResource<RouteSpec>,
     ground: &'g GatewayInputs,
-) -> Vec<(Value, ParentRef, &'g [Arc<GatewayListener>])> {
-    let read = |written: &UnreadPart| {
-        let written = written.value();
-        let parent: ParentRef = serde_json::from_value(written.clone()).ok()?;
+) -> Vec<(&'g UnreadPart, ParentRef, &'g [Arc<GatewayListener>])> {
+    let read = |written: &'g UnreadPart| {
+        let parent: ParentRef = serde_json::from_str(written.text()).ok()?;
         if parent.group.as_deref().is_some_and(|group| group != GROUP) {
             return None;
         }

@@ -123,7 +123,7 @@ fn of_parents(parents: &[ParentVerdict], refused: FindingKind) -> Vec<Finding> {
     for parent in parents {
         let place = match parents.len() {
             1 => String::new(),
-            _ => format!("{}: ", named(&parent.reference)),
+            _ => format!("{}: ", named(&parent.reference.value())),
         };
         let own = unmet(&parent.conditions, &place, refused);
         found.extend(own.into_iter().filter(|one| !found.contains(one)).collect::<Vec<_>>());

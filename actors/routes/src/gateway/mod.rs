@@ -368,7 +368,7 @@ impl GatewayModel {
                 }
                 continue;
             };
-            let shares = self.shares.entry(id.clone()).or_default();
+            let shares = self.shares.entry(id.clone()).or_insert_with(|| LiteMap::with_capacity(1));
             if shares.get(level) != Some(&share) {
                 shares.insert(level.clone(), share);
                 written.insert(id);

@@ -278,6 +278,10 @@ impl UnreadPart {
     pub fn value(&self) -> Value {
         serde_json::from_str(&self.0).unwrap_or_default()
     }
+
+    pub fn text(&self) -> &str {
+        &self.0
+    }
 }
 
 impl<'de> Deserialize<'de> for UnreadPart {
@@ -535,7 +539,7 @@ pub(super) struct ServiceFacts {
 pub(super) struct ServiceSpec {
     #[serde(rename = "type")]
     pub kind: Option<String>,
-    pub ports: Vec<KnownPort>,
+    pub ports: Box<[KnownPort]>,
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -552,7 +556,9 @@ impl Readable for ServiceFacts {
     /// Ports of UDP are none that HAProxy passes anything on to, and may have the number of one of TCP.
     fn read(object: &Object) -> Option<Self> {
         let mut service: Self = serde_json::from_slice(&object.json).ok()?;
-        service.spec.ports.retain(|port| port.protocol.as_deref().is_none_or(|protocol| protocol == "TCP"));
+        let mut ports = service.spec.ports.into_vec();
+        ports.retain(|port| port.protocol.as_deref().is_none_or(|protocol| protocol == "TCP"));
+        service.spec.ports = ports.into();
         Some(service)
     }
 }

@@ -32,8 +32,15 @@ const ANYTHING: &str = "*";
 /// Settings by their names. A value has no `|`.
 pub(super) type MapSettings = BTreeMap<&'static str, String>;
 
+/// The same in no more room than they need: there are as many of them as rules.
+pub(super) type KeptSettings = Box<[(&'static str, Box<str>)]>;
+
 /// Settings by the endings of the rule's name, and the backends in them.
 pub(super) type RuleSettings = (Vec<(String, MapSettings)>, BTreeSet<BackendKey>);
+
+pub(super) fn kept(settings: MapSettings) -> KeptSettings {
+    settings.into_iter().map(|(name, value)| (name, value.into_boxed_str())).collect()
+}
 
 /// The settings of one of the backends of a rule, and all backends in them.
 type ChoiceSettings = (MapSettings, BTreeSet<BackendKey>);

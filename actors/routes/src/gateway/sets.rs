@@ -12,7 +12,7 @@ use super::{
     ports::PortTransport,
     references::BackendKey,
     retries::RetryProfile,
-    rules::{MapSettings, backend_name},
+    rules::{KeptSettings, backend_name},
     settings::{GatewaySettings, PortMode},
 };
 use crate::{
@@ -120,7 +120,7 @@ pub(super) struct Sets {
     clock: Option<Clock>,
     needs_of: BTreeMap<RouteId, BTreeSet<&'static str>>,
     needs_of_classes: BTreeSet<&'static str>,
-    at: BTreeMap<Arc<str>, BTreeSet<RouteId>>,
+    at: BTreeMap<Arc<str>, Box<[RouteId]>>,
 }
 
 impl Default for Sets {
@@ -179,9 +179,9 @@ impl Sets {
         })
     }
 
-    /// The routes that had a share of a level before; those that have one now are remembered.
-    pub fn routes_at(&mut self, level: &Arc<str>, now: BTreeSet<RouteId>) -> Vec<RouteId> {
-        let gone = self.at.get(level).into_iter().flatten().filter(|id| !now.contains(*id));
+    /// The routes that had a share of a level before and have none now; those that have one, in their order, are remembered.
+    pub fn routes_at(&mut self, level: &Arc<str>, now: Box<[RouteId]>) -> Vec<RouteId> {
+        let gone = self.at.get(level).into_iter().flatten().filter(|id| now.binary_search(id).is_err());
         let gone = gone.cloned().collect();
         if now.is_empty() {
             self.at.remove(level);
@@ -342,7 +342,7 @@ impl Sets {
         &mut self,
         id: &RouteId,
         shares: &LiteMap<Arc<str>, LevelShare>,
-        settings: &[(String, MapSettings)],
+        settings: &[(String, KeptSettings)],
     ) {
         let (kind, (namespace, name)) = id;
         let resource = ROUTES.iter().find(|(known, _)| known == kind).map_or("", |(_, resource)| resource);
@@ -376,7 +376,7 @@ impl Sets {
         if is_listed {
             needs.insert("lists");
         }
-        let has = |name: &str| settings.iter().any(|(_, settings)| settings.contains_key(name));
+        let has = |name: &str| settings.iter().flat_map(|(_, all)| all).any(|(known, _)| *known == name);
         needs.extend(NEEDING.iter().filter(|(setting, _)| has(setting)).map(|(_, need)| *need));
         if !needs.is_empty() {
             needs.insert("lua");

@@ -3,9 +3,9 @@
 
 use actix_rt::Arbiter;
 use haptic_model::{
-    ActiveConfig, Bundle, Event, FailureReports, Fleet, Generation, Object, PreviousFailures, Snapshot,
-    Snapshots,
-    pipeline::{Cause, Reconcile, Refused, Rendered, Validated},
+    ActiveConfig, Bundle, Event, FailureReports, Fleet, Generation, HaproxyPod, Object, PreviousFailures,
+    Snapshot, Snapshots,
+    pipeline::{Cause, PodState, Reconcile, Refused, Rendered, Validated},
 };
 use haptic_runtime::{ActorHandle, Envelope, Events, Health, Publisher, Spec, Supervision, Topic, topic};
 use haptic_validate::{
@@ -59,6 +59,7 @@ pub struct Stage {
     pub refused: Topic<Option<Arc<Refused>>>,
     pub complaints: Topic<FailureReports>,
     pub told: mpsc::Receiver<Envelope<Event>>,
+    pub pods: Publisher<BTreeMap<HaproxyPod, PodState>>,
     _fleet: Publisher<Fleet>,
     _actor: ActorHandle<ValidateActor>,
 }
@@ -70,6 +71,7 @@ pub fn stage(checker: Checker) -> Stage {
     let (complaints_writer, complaints) = topic(FailureReports::new());
     let (events, told) = Events::channel(64);
     let (_fleet, fleet) = topic(Fleet::default());
+    let (pods, states) = topic(BTreeMap::new());
     let options = ValidateOptions {
         checker,
         candidate: Arc::new(topic(None).0),
@@ -79,12 +81,26 @@ pub fn stage(checker: Checker) -> Stage {
         events,
     };
     let supervision = Supervision::new(Health::default());
-    let _actor = Spec::named("validate").subscribes(&fleet).subscribes(&rendered).start(
+    let _actor = Spec::named("validate").subscribes(&fleet).subscribes(&states).subscribes(&rendered).start(
         &Arbiter::current(),
         &supervision,
         move |own| ValidateActor::new(own, options.clone()),
     );
-    Stage { rendered: rendered_writer, validated, refused, complaints, told, _fleet, _actor }
+    Stage { rendered: rendered_writer, validated, refused, complaints, told, pods, _fleet, _actor }
+}
+
+/// A pod.
+pub fn pod() -> HaproxyPod {
+    HaproxyPod {
+        namespace: "n".into(),
+        name: "one".into(),
+        uid: "1".into(),
+        address: [10, 0, 0, 1].into(),
+        other_addresses: Vec::new(),
+        node_addresses: Vec::new(),
+        host_ports: Vec::new(),
+        port: 5555,
+    }
 }
 
 pub async fn changed<T: Send + Sync>(topic: &mut Topic<T>) {

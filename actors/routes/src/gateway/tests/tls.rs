@@ -92,7 +92,7 @@ fn a_policy_says_how_servers_are_asked_and_what_it_cannot_have_is_told() {
     let said_of = |verdicts: &GatewayVerdicts, policy: &str| {
         let verdict = &verdicts.policies[&name("shop", policy)];
         assert_eq!(verdict.ancestors.len(), 1);
-        assert_eq!(verdict.ancestors[0].reference["name"], "gw");
+        assert_eq!(verdict.ancestors[0].reference.value()["name"], "gw");
         let of = |kind| said(&verdict.ancestors[0].conditions, kind);
         let (accepted, resolved) = (of("Accepted"), of("ResolvedRefs"));
         (accepted.1.to_owned(), resolved.1.to_owned())
@@ -165,9 +165,10 @@ fn a_policy_that_counts_for_one_of_its_services_says_for_which() {
     let of: Vec<_> = verdicts.policies[&name("shop", "both")]
         .ancestors
         .iter()
-        .map(|one| (one.reference["name"].as_str().unwrap(), &one.conditions[0]))
+        .map(|one| (one.reference.value()["name"].as_str().unwrap().to_owned(), &one.conditions[0]))
         .collect();
-    let [("all", partly), ("second", whole)] = of.as_slice() else { panic!("{of:?}") };
+    let [(one, partly), (other, whole)] = of.as_slice() else { panic!("{of:?}") };
+    assert_eq!((&**one, &**other), ("all", "second"));
     assert_eq!((partly.holds, partly.reason), (false, "Conflicted"));
     assert!(partly.message.contains("Service s1,") && partly.message.ends_with("it counts for Service s2"));
     assert_eq!((whole.holds, whole.reason), (true, "Accepted"));
