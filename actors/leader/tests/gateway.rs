@@ -456,7 +456,7 @@ async fn ten_thousand_routes_are_ten_thousand_writes_and_the_next_leader_writes_
         sleep(Duration::from_millis(100)).await;
     }
     first.settles().await;
-    assert_eq!(server.writes(), 10_000);
+    assert_eq!((server.writes(), server.reads()), (10_000, 0));
     assert!(server.at_once() <= 4, "{} at once", server.at_once());
     drop(first);
     let second = Replica::start(&server, &json!({"serviceMode": "none"}), &["one"]);

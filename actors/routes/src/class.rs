@@ -3,8 +3,8 @@
 use super::{
     claims::Backend,
     config_maps::{self, FoundConfigMap},
-    families::{FamiliesOfClasses, Family, FamilySettings},
-    options::{Settings, class::Class},
+    families::{About, FamiliesOfClasses, Family, FamilySettings, translate},
+    options::{Settings, class::Class, shared_lines::SharedLines},
     path::Spelling,
     sentences::shortened,
 };
@@ -43,6 +43,8 @@ pub struct Classes {
     controllers: BTreeMap<Arc<str>, Arc<str>>,
     /// The families with what ConfigMaps of their controllers say.
     families: FamiliesOfClasses,
+    /// What most backends have.
+    pub(super) shared: Arc<SharedLines>,
 }
 
 /// What the ConfigMap says that an IngressClass names by its parameters.
@@ -69,6 +71,7 @@ impl Classes {
             default: None,
             controllers: BTreeMap::new(),
             families: FamiliesOfClasses::default(),
+            shared: Arc::default(),
         }
     }
 
@@ -80,7 +83,7 @@ impl Classes {
         let (options, spelling) = (Arc::new(Settings::of(extra_context)), Spelling::of(extra_context));
         let of_classes = FamiliesOfClasses::of(&options, &config.spec, snapshots);
         let Some(store) = store_of(&config.spec).and_then(|name| snapshots.get(name)) else {
-            return Self { spelling, options, families: of_classes, ..Self::all() };
+            return Self { spelling, options, families: of_classes, ..Self::all() }.with_shared_lines();
         };
         let settings = extra_context.get("ingressClass");
         let setting = |key: &str| settings.and_then(|s| s.get(key));
@@ -96,6 +99,7 @@ impl Classes {
             default: None,
             controllers: BTreeMap::new(),
             families: of_classes,
+            shared: Arc::default(),
         };
         let families = classes.options.families.clone();
         classes.names.extend(families.iter().flat_map(|family| family.take_classes.iter().cloned()));
@@ -132,7 +136,24 @@ impl Classes {
             }
             classes.names.insert(name.to_string());
         }
-        classes
+        classes.with_shared_lines()
+    }
+
+    /// The same with the lines that backends have where no object says otherwise.
+    fn with_shared_lines(mut self) -> Self {
+        let mut shared = SharedLines::default();
+        let of_classes = self.of_classes.values().map(|settings| &settings.options);
+        for settings in of_classes.chain([&self.options]) {
+            let Class { defaults, enforced, .. } = &settings.class;
+            let of_class = || defaults.iter().chain(enforced).map(|(name, value)| (*name, value.clone()));
+            shared.add(&of_class().collect());
+            for family in self.families.iter() {
+                let said = translate(family, &BTreeMap::new(), None, About::default(), settings).values;
+                shared.add(&defaults.clone().into_iter().chain(said).chain(enforced.clone()).collect());
+            }
+        }
+        self.shared = Arc::new(shared);
+        self
     }
 
     /// What counts for the options of an Ingress of that class.
@@ -209,6 +230,14 @@ impl Classes {
                 fields.extend(named.fields(&settings.options.class));
             }
             add(class, fields);
+        }
+        for lines in self.shared.iter() {
+            let lines_of = json!({"profile": lines.name, "options": lines.options});
+            add(&lines.name, json!({"class": lines.name, "problems": [], "lines": lines_of}));
+        }
+        if self.shared.limits_bodies {
+            let name = "limits of bodies";
+            add(name, json!({"class": name, "problems": [], "limitsBodies": true}));
         }
         for (number, missing) in self.families.warnings.iter().enumerate() {
             // No class has such a name.

@@ -26,6 +26,7 @@ use super::{
         difference::GroupOptions,
         groups::{Annotations, Grouping, OptionGroup, OwnOptions, RouteSays},
         is_like_a_pattern,
+        shared_lines::{self, SharedLines},
         value::OptionValue,
     },
     passthrough,
@@ -167,7 +168,7 @@ pub fn claims(json: &[u8], classes: &Classes, ground: &IngressGround<'_>) -> Res
     let in_vain = || options::code_without_redirect(groups.iter().map(|group| &group.options));
     claims.findings.extend(says_code.then(in_vain).flatten());
     claims.named_objects = named_objects::named_by(groups.iter().map(|group| &group.options));
-    claims.groups = groups_of(&metadata.namespace, groups, settings);
+    claims.groups = groups_of(&metadata.namespace, groups, settings, &classes.shared);
     claims.asked = auth::services_of(&metadata.namespace, &claims.groups);
     claims.looked_up = auth::looked_up(&claims.groups);
     claims.findings.extend(ineffective);
@@ -190,12 +191,17 @@ fn default_service(annotations: &BTreeMap<String, String>) -> Option<&str> {
     prefixes.find_map(|prefix| annotations.get(&format!("{prefix}default-backend"))).map(|text| text.trim())
 }
 
-fn groups_of(namespace: &str, groups: Vec<OptionGroup>, settings: &Settings) -> Vec<RouteGroup> {
+fn groups_of(
+    namespace: &str,
+    groups: Vec<OptionGroup>,
+    settings: &Settings,
+    shared: &SharedLines,
+) -> Vec<RouteGroup> {
     let (mut groups, none) = (groups.into_iter(), Map::new());
     let Some(OptionGroup { id, options: mut of_object }) = groups.next() else { return Vec::new() };
-    let mut first = group_of(namespace, id, &mut of_object, &none, settings);
+    let mut first = group_of(namespace, id, &mut of_object, &none, (settings, shared));
     let others = groups.map(|OptionGroup { id, mut options }| {
-        let group = group_of(namespace, id, &mut options, &of_object, settings);
+        let group = group_of(namespace, id, &mut options, &of_object, (settings, shared));
         RouteGroup { options: options.into(), ..group }
     });
     let others: Vec<RouteGroup> = others.collect();
@@ -209,13 +215,15 @@ fn group_of(
     id: Arc<str>,
     own: &mut Map<String, Value>,
     of_object: &Map<String, Value>,
-    settings: &Settings,
+    (settings, shared): (&Settings, &SharedLines),
 ) -> RouteGroup {
     let options = GroupOptions { own, of_object };
     let text = |name: &str| options.text(name);
     let affinity = text("affinity").map(|_| "cookie");
     let pages = settings.class.profile_of(options);
-    let parts = [text("balance"), affinity, text("protocol"), pages.as_deref()];
+    let lines = shared.profile_of(options).map(str::to_owned);
+    let counts_bodies = shared.count_bodies_apart(options);
+    let parts = [text("balance"), affinity, text("protocol"), pages.as_deref(), lines.as_deref()];
     let suffix: String = parts.into_iter().flatten().map(|part| format!("_{part}")).collect();
     let to_https = match text("ssl-redirect") {
         Some("always") => ToHttps::Always,
@@ -242,6 +250,8 @@ fn group_of(
         ("mirror", mirror),
         ("default-backend", default.or_else(of_class)),
         (class_objects::PAGES_PROFILE, pages),
+        (shared_lines::LINES_PROFILE, lines),
+        (shared_lines::BODY_FILTER, counts_bodies.then(|| "own".to_owned())),
         ("errors", errors),
         ("cors-origins", origins),
     ];

@@ -8,6 +8,7 @@ use super::{
     options::{
         class_objects::{PAGES_OPTIONS, PAGES_PROFILE},
         row::Reload,
+        shared_lines::{self, BODY_FILTER, LINES_PROFILE},
         table::row,
     },
 };
@@ -227,16 +228,16 @@ fn lines(claims: &Claims) -> BTreeMap<Arc<str>, StaticLines<'_>> {
     }
     for (number, group) in claims.groups.iter().enumerate() {
         let mut options = group.options.read();
-        // Pages of the class stand in profiles, whichever routes have them.
-        let has_profile = options.get(PAGES_PROFILE).is_some_and(|profile| !profile.is_null());
+        // What the class, or most of its routes, have stands in profiles, whichever routes have it.
+        let has = |profile: &str| options.get(profile).is_some_and(|profile| !profile.is_null());
+        let (has_pages, has_lines) = (has(PAGES_PROFILE), has(LINES_PROFILE));
         options.retain(|name, value| match row(name) {
-            Some(row) if has_profile && PAGES_OPTIONS.contains(&row.name) => false,
+            Some(row) if has_pages && PAGES_OPTIONS.contains(&row.name) => false,
+            Some(row) if has_lines && shared_lines::OPTIONS.contains(&row.name) => false,
             // A filter in the object's own backends, whatever the size is.
-            Some(row) if row.name == "max-body-size" => {
-                *value = Value::Bool(!value.is_null());
-                *value == Value::Bool(true)
-            }
-            row => row.is_some_and(|row| row.reload == Reload::Change),
+            None if name == BODY_FILTER => !value.is_null(),
+            Some(row) => row.reload == Reload::Change && row.name != "max-body-size",
+            None => false,
         });
         let is_own = options.values().any(|value| !value.is_null());
         has_some |= number == 0 && is_own;

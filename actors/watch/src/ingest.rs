@@ -25,6 +25,7 @@ pub struct Ingest {
     index: Vec<FieldPath>,
     ignore: Vec<FieldPath>,
     references_only: bool,
+    keeps_version: bool,
     object_bytes: usize,
     namespaces: SharedTexts,
 }
@@ -36,7 +37,7 @@ pub struct Ingested {
     pub object: Object,
     /// The values it is indexed by; `""` for each path that leads nowhere.
     pub key: Key,
-    /// `metadata.resourceVersion`, which is not kept: it changes without any content changing.
+    /// `metadata.resourceVersion`. Of most objects it is not kept, because it changes without any content changing.
     pub stamp: Arc<str>,
     /// `metadata.creationTimestamp`.
     pub created: Created,
@@ -98,6 +99,7 @@ impl Ingest {
                 index,
                 ignore,
                 references_only,
+                keeps_version: spec.keeps_version(),
                 object_bytes: spec.limits.object_bytes,
                 namespaces: SharedTexts::default(),
             }),
@@ -206,8 +208,8 @@ impl Ingest {
             let known = TYPE.into_iter().zip(type_of).filter_map(|(field, is)| Some((field.to_owned(), is?)));
             fields.extend(known);
         }
-        if let Some(Value::Object(metadata)) = value.get_mut("metadata") {
-            metadata.remove("resourceVersion");
+        if !self.keeps_version {
+            remove_version(value);
         }
         if levels(value) > MOST_NESTED {
             let message = format!(
@@ -229,11 +231,18 @@ fn text_of(text: &str, reference: &ObjectRef) -> Arc<str> {
     [namespace, name].into_iter().find(|known| ***known == *text).map_or_else(|| text.into(), Arc::clone)
 }
 
-/// Whether two versions of an object differ in `status` at most.
+fn remove_version(value: &mut Value) {
+    if let Some(Value::Object(metadata)) = value.get_mut("metadata") {
+        metadata.remove("resourceVersion");
+    }
+}
+
+/// Whether two versions of an object differ in `status` and `metadata.resourceVersion` at most.
 pub(crate) fn is_same_but_status(before: &[u8], now: &[u8]) -> bool {
     let read = |bytes: &[u8]| -> Option<Value> {
         let mut value: Value = serde_json::from_slice(bytes).ok()?;
         value.as_object_mut()?.remove("status");
+        remove_version(&mut value);
         Some(value)
     };
     read(before).is_some_and(|before| read(now).is_some_and(|now| now == before))
@@ -320,6 +329,17 @@ mod tests {
         let mut later = secret();
         later["metadata"]["resourceVersion"] = json!("8");
         assert_eq!(ingest.take(secret()).unwrap().object.json, ingest.take(later).unwrap().object.json);
+    }
+
+    #[test]
+    fn the_version_of_an_object_whose_status_is_written_is_kept() {
+        let mut spec = spec(&[], StoreKind::Full);
+        spec.resource.api_version = "gateway.networking.k8s.io/v1".into();
+        let route = json!({"metadata": {"name": "a", "resourceVersion": "7"}, "spec": 1});
+        let kept = Ingest::new(&spec).unwrap().take(route.clone()).unwrap().object;
+        assert_eq!(kept.value().unwrap(), route);
+        let written = json!({"metadata": {"name": "a", "resourceVersion": "8"}, "spec": 1, "status": 2});
+        assert!(is_same_but_status(&kept.json, written.to_string().as_bytes()));
     }
 
     #[test]

@@ -58,9 +58,19 @@ impl WatchSpec {
     /// rendered.
     #[must_use]
     pub fn owns_status(&self) -> bool {
-        let group = self.resource.api_version.split_once('/').map_or("", |(group, _)| group);
-        group == "gateway.networking.k8s.io"
-            || (group == "networking.k8s.io" && self.resource.resources == "ingresses")
+        self.keeps_version()
+            || (self.group() == "networking.k8s.io" && self.resource.resources == "ingresses")
+    }
+
+    /// Whether `metadata.resourceVersion` of these objects is kept: by it a status that is written says what its writer has seen, and need not
+    /// read the object once more.
+    #[must_use]
+    pub fn keeps_version(&self) -> bool {
+        self.group() == "gateway.networking.k8s.io"
+    }
+
+    fn group(&self) -> &str {
+        self.resource.api_version.split_once('/').map_or("", |(group, _)| group)
     }
 
     /// Whether only references are kept.

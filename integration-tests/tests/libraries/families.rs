@@ -23,6 +23,7 @@ use std::{
 };
 
 mod moved;
+mod reloads;
 mod setups;
 mod tries;
 

@@ -266,7 +266,7 @@ impl StatusWork {
             if !context.leadership.latest().leads {
                 return Ok(StatusOutcome::Abandoned);
             }
-            // Stores do not keep it: what is to be written is read once more before.
+            // A store that leaves it out by the configuration's word: what is to be written is read once more before.
             let version = object.pointer("/metadata/resourceVersion").and_then(Value::as_str);
             let Some(version) = version else { continue };
             match context.api.write(&self.source.resource, &self.key, version, change.fields).await {

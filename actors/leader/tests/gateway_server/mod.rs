@@ -22,6 +22,7 @@ struct Stored {
     /// By `plural/name`.
     objects: BTreeMap<String, Value>,
     version: u64,
+    reads: usize,
     writes: usize,
     refusals: usize,
     under_way: usize,
@@ -121,6 +122,11 @@ impl Server {
         self.lock().forbidden = None;
     }
 
+    /// Of single objects.
+    pub fn reads(&self) -> usize {
+        self.lock().reads
+    }
+
     pub fn writes(&self) -> usize {
         self.lock().writes
     }
@@ -138,7 +144,7 @@ impl Server {
         serde_json::to_string_pretty(&self.lock().objects).unwrap()
     }
 
-    /// What watches would have of it: objects without versions, of which only those that changed are others.
+    /// What watches would have of it: only objects of the Gateway API have versions, and only those that changed are others.
     pub fn stores(&self) -> Snapshots {
         let stored = &mut *self.lock();
         if stored.delivered_at == Some(stored.version) {
@@ -166,7 +172,9 @@ impl Server {
                     continue;
                 }
                 is_changed = true;
-                object["metadata"].as_object_mut().unwrap().remove("resourceVersion");
+                if !matches!(plural, "gateways" | "httproutes") {
+                    object["metadata"].as_object_mut().unwrap().remove("resourceVersion");
+                }
                 let reference = Arc::new(ObjectRef::new(plural, "shop", &path[prefix.len()..]));
                 let json = object.to_string().into_bytes().into();
                 store.apply(Object { reference, version: 0, json }, [Arc::<str>::from("shop")].into());
@@ -230,7 +238,10 @@ impl Stored {
         }
         let Some(mut object) = self.objects.get(path).cloned() else { return refused(404, "NotFound") };
         match *method {
-            Method::GET => respond(200, &object),
+            Method::GET => {
+                self.reads += 1;
+                respond(200, &object)
+            }
             Method::DELETE => {
                 self.writes += 1;
                 self.remove(path);

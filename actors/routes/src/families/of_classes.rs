@@ -128,8 +128,12 @@ impl FamiliesOfClasses {
     /// Whether a ConfigMap of theirs says something by one of these keys.
     #[must_use]
     pub fn says_by_config(&self, keys: &[&str]) -> bool {
-        let mut all = self.of_class.values().chain([&self.of_all]).flat_map(|families| families.iter());
-        all.any(|family| keys.iter().any(|key| family.config.values.contains_key(key)))
+        self.iter().any(|family| keys.iter().any(|key| family.config.values.contains_key(key)))
+    }
+
+    /// All of them, each with what is said of it anywhere.
+    pub fn iter(&self) -> impl Iterator<Item = &FamilySettings> {
+        self.of_class.values().chain([&self.of_all]).flat_map(|families| families.iter())
     }
 
     /// Those that count for a class.

@@ -470,7 +470,7 @@ pub const TABLE: &[Row] = &[
         kind: Kind::Size,
         example: "10m",
         reload: Reload::FirstUse,
-        about: "`10m`: a request with a longer body gets 413, at once if it says its length, otherwise as soon as more has come than that; the server never gets the whole. Bodies without a length (chunked, HTTP/2) are counted by a Lua filter of this Ingress alone: one reload when it gets its first limit or loses it.",
+        about: "`10m`: a request with a longer body gets 413, at once if it says its length, otherwise as soon as more has come than that; the server never gets the whole. Bodies without a length (chunked, HTTP/2) are counted by a Lua filter of this Ingress alone: one reload when it gets its first limit or loses it. Where a class, or the defaults of another controller's annotations, give all routes a limit, the filter is the frontend's, and a route with another limit takes no reload.",
         ..ROW
     },
     Row {
