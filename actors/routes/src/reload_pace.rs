@@ -338,11 +338,28 @@ mod tests {
     fn a_limit_of_bodies_takes_a_reload_when_it_comes_and_goes_and_not_when_it_changes() {
         let (mut story, shop) = (Story::new(), object("shop", "a"));
         story.at(0);
-        for limit in [json!({"max-body-size": 1}), json!({}), json!({"max-body-size": 2})] {
+        let counted = |limit: u64| json!({"max-body-size": limit, "body-filter": "own"});
+        for limit in [counted(1), json!({}), counted(2)] {
             assert!(story.is_in_force(&shop, limit));
         }
-        assert!(story.is_in_force(&shop, json!({"max-body-size": 3})));
+        assert!(story.is_in_force(&shop, counted(3)));
         assert!(!story.is_in_force(&shop, json!({})));
+    }
+
+    #[test]
+    fn what_profiles_and_the_frontend_have_takes_none() {
+        let (mut story, shop) = (Story::new(), object("shop", "a"));
+        story.at(0);
+        let shared = json!({"retries": 2, "lines-profile": "lines-1", "max-body-size": 1});
+        for _ in 0..5 {
+            for options in [&shared, &json!({})] {
+                assert!(story.is_in_force(&shop, options.clone()));
+            }
+        }
+        for options in [json!({"retries": 2}), json!({}), json!({"retries": 2})] {
+            assert!(story.is_in_force(&shop, options));
+        }
+        assert!(!story.is_in_force(&shop, json!({})), "lines of its own do");
     }
 
     #[test]

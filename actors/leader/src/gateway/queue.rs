@@ -321,7 +321,8 @@ mod tests {
         let accepted =
             StatusCondition { kind: "Accepted", holds: true, reason: "Accepted", message: String::new() };
         let reference = json!({"name": "web"});
-        let parent = ParentVerdict { reference: (&reference).into(), conditions: vec![accepted], is_served: true };
+        let parent =
+            ParentVerdict { reference: (&reference).into(), conditions: vec![accepted], is_served: true };
         let verdict = RouteVerdict { generation, parents: vec![parent] };
         let name = ("shop".into(), "a".into());
         let routes = [((RouteKind::Http, name), Arc::new(verdict))].into();

@@ -247,7 +247,9 @@ impl AskedFor {
             }
             for (name, (settings, backends)) in ways.all {
                 self.settings.extend(
-                    settings.into_iter().map(|(ending, settings)| (format!("{name}{ending}"), kept(settings))),
+                    settings
+                        .into_iter()
+                        .map(|(ending, settings)| (format!("{name}{ending}"), kept(settings))),
                 );
                 self.backends.extend(backends);
             }

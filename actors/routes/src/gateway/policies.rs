@@ -192,8 +192,9 @@ impl BackendPolicies {
                 }
             }
             let ancestor = |(gateway, targets): (&NamespacedName, Vec<&JudgedTarget>)| ParentVerdict {
-                reference: (&json!({"group": GROUP, "kind": "Gateway", "namespace": gateway.0, "name": gateway.1}))
-                    .into(),
+                reference:
+                    (&json!({"group": GROUP, "kind": "Gateway", "namespace": gateway.0, "name": gateway.1}))
+                        .into(),
                 conditions: vec![policy.accepted(&targets), policy.resolved.clone()],
                 is_served: true,
             };

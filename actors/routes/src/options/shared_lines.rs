@@ -41,7 +41,8 @@ impl SharedLines {
     pub fn add(&mut self, defaults: &OptionValues) {
         self.limits_bodies |= defaults.contains_key(BODY);
         let given = OPTIONS.iter().filter_map(|name| Some(((*name).to_owned(), defaults.get(name)?)));
-        let options: Map<String, Json> = given.map(|(name, value)| (name, OptionValue::to_json(value))).collect();
+        let options: Map<String, Json> =
+            given.map(|(name, value)| (name, OptionValue::to_json(value))).collect();
         if options.is_empty() || self.all.iter().any(|known| known.options == options) {
             return;
         }
