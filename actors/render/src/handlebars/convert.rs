@@ -353,7 +353,8 @@ impl Converter {
         let arguments = params.iter().map(|p| self.parameter(p, at, false)).collect::<Option<Vec<_>>>()?;
         let named = self.named(hash, at)?;
         self.notes.calls.insert(function.name);
-        Some(Expression::Call(Box::new(CallNode { function, arguments, named })))
+        let call = CallNode { function, arguments, named };
+        Some(call.constant().map_or_else(|| Expression::Call(Box::new(call)), Expression::Literal))
     }
 
     /// Named arguments by name: the grammar's own order is random.

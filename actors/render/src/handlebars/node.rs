@@ -91,6 +91,19 @@ pub(crate) struct CallNode {
     pub named: Vec<(Arc<str>, Expression)>,
 }
 
+impl CallNode {
+    /// What a list of literals is, once for all evaluations: a list that something is pushed on is another one.
+    pub fn constant(&self) -> Option<Value> {
+        let literal = |expression: &Expression| match expression {
+            Expression::Literal(value) => Some(value.clone()),
+            _ => None,
+        };
+        let is_list = self.function.name == "array" && self.named.is_empty();
+        let items = || self.arguments.iter().map(literal).collect::<Option<Vec<Value>>>();
+        is_list.then(items).flatten().map(Value::list)
+    }
+}
+
 impl Expression {
     /// As the template says it, shortened, for messages.
     pub fn source(&self) -> String {
