@@ -3,9 +3,9 @@
 use crate::{
     SERIES,
     around::{Around, service},
-    on_each_haproxy,
+    on_each_haproxy, on_each_haproxy_with,
     options::{both, certificate},
-    site::{Scheme, rendered_for, version_of},
+    site::{Scheme, rendered_for, rendered_for_with, version_of},
 };
 use integration_tests::certificate::Authority;
 use serde_json::{Value, json};
@@ -178,12 +178,26 @@ fn limited(port: u16) -> Vec<Value> {
     manifests
 }
 
+/// A class whose routes all have a limit.
+fn of_class(spec: &mut Value) {
+    spec["templatingSettings"]["extraContext"]["routes"] = json!({"defaults": {"max-body-size": "2m"}});
+}
+
 #[test]
 fn a_body_without_a_length_ends_at_the_limit() {
+    ends_at_the_limit(|_| {});
+}
+
+#[test]
+fn a_body_without_a_length_ends_at_the_limit_where_the_class_has_one_too() {
+    ends_at_the_limit(of_class);
+}
+
+fn ends_at_the_limit(change: impl Fn(&mut Value)) {
     let sink = Sink::start();
     // The path of each request, and the size of what must come whole.
     let asked = RefCell::new(BTreeMap::<String, Option<usize>>::new());
-    on_each_haproxy(&limited(sink.port), |site| {
+    on_each_haproxy_with(&limited(sink.port), change, |site| {
         let clients =
             Around::clients(&Authority::new("any").unwrap(), site.address(Scheme::Https), "a.example");
         for address in [site.address(Scheme::Http), clients.over_h2()] {
@@ -262,6 +276,12 @@ fn the_filter_is_there_where_a_limit_is_and_needs_no_permission() {
             filtered(&with.config.text.to_string()),
             ["backend shop_on_s1_80"],
             "other routes pay nothing"
+        );
+        let (of_all, _) = rendered_for_with(series, &both(&[("max-body-size", "1k")]), of_class).unwrap();
+        assert_eq!(
+            filtered(&of_all.config.text.to_string()),
+            ["frontend web"],
+            "a new route takes no reload"
         );
         let digest = with.files["general/haptic.lua"].digest;
         assert_eq!(haptic_validate::syntax::problems(&with, &versions, &[]), [], "its digest is {digest}");

@@ -110,7 +110,7 @@ impl StatusQueue {
                 }
                 None => _ = self.since.remove(&key),
             }
-            self.look_at_once_run(key, now);
+            self.look_at_when_run(key, now);
         }
     }
 
@@ -151,8 +151,8 @@ impl StatusQueue {
         all.into_iter().for_each(|key| self.look_at(key));
     }
 
-    /// Looks at `key` once the pods run it: a look before would find that it waits, and take its part of the CPU from what brings it there.
-    fn look_at_once_run(&mut self, key: StatusKey, now: Instant) {
+    /// Looks at `key` when the pods run it. An earlier look would find that it waits, and take CPU time from what brings it there.
+    fn look_at_when_run(&mut self, key: StatusKey, now: Instant) {
         let all = self.fleet.of_all();
         match self.since.get(&key) {
             Some(waiting) if waiting.since.newest() > all && waiting.grace > now => {
