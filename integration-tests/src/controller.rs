@@ -147,6 +147,19 @@ impl Controller {
         actor.cloned().ok_or_else(|| Failure::new(format!("no actor {name} in {answer}")))
     }
 
+    /// What its deployments are doing, by name of their actors: `applying`.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub async fn deployments(&self) -> Outcome<BTreeMap<String, String>> {
+        let answer = self.debug_actors().await?;
+        let actors = answer["actors"].as_array().into_iter().flatten();
+        let named = actors.filter_map(|actor| Some((actor["name"].as_str()?, actor)));
+        let deployments = named.filter(|(name, _)| name.starts_with("deploy "));
+        let state = |actor: &Value| actor["detail"]["state"].as_str().unwrap_or_default().to_owned();
+        Ok(deployments.map(|(name, actor)| (name.to_owned(), state(actor))).collect())
+    }
+
     /// Where its temporary files are.
     #[must_use]
     pub fn scratch(&self) -> &Path {

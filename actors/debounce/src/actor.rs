@@ -30,6 +30,9 @@ use tokio::time::Instant;
 /// panics does not spend the restart budget and end the process.
 const RETRY_LOST: Duration = Duration::from_secs(15);
 
+/// The first render waits for so long at most until all pods have said what they run: one that is down says nothing.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
+
 /// Why a reconcile starts that nothing asked for.
 const IDLE: &str = "controller.reconcileInterval";
 
@@ -55,6 +58,8 @@ pub struct DebounceActor {
     inputs: PendingInputs,
     schedule: Schedule,
     gate: Gate,
+    /// Until when the first render waits for pods' answers: from when nothing else was missing.
+    answers_until: Option<Instant>,
     /// Changes that no reconcile has covered.
     pending: Option<StoreTotals>,
     /// Asks the schedule again.
@@ -114,6 +119,7 @@ impl DebounceActor {
             inputs: PendingInputs::default(),
             schedule: Schedule::new(Intervals::default()),
             gate: Gate::NoConfig,
+            answers_until: None,
             pending: None,
             alarm: Alarm::default(),
             again: None,
@@ -131,7 +137,7 @@ impl DebounceActor {
 
     /// Does what the schedule says now.
     fn advance(&mut self, context: &mut Context<Self>) {
-        self.look_at_gate();
+        self.look_at_gate(context);
         match self.schedule.next(Instant::now()) {
             ScheduleAction::Now => self.reconcile(context),
             ScheduleAction::Idle => {
@@ -143,10 +149,13 @@ impl DebounceActor {
         }
     }
 
-    fn look_at_gate(&mut self) {
+    fn look_at_gate(&mut self, context: &mut Context<Self>) {
         let none = Snapshots::default();
         let stores = self.inputs.stores.as_deref().unwrap_or(&none);
-        let gate = Gate::of(self.inputs.config.as_ref(), stores);
+        let gate = match Gate::of(self.inputs.config.as_ref(), stores) {
+            Gate::Open => self.awaited_answers(context).map_or(Gate::Open, Gate::Unanswered),
+            missing => missing,
+        };
         self.schedule.set_open(gate == Gate::Open, Instant::now());
         if self.gate != gate {
             match &gate {
@@ -158,6 +167,23 @@ impl DebounceActor {
             self.gate = gate;
             self.show();
         }
+    }
+
+    /// How many pods' answers the first render still waits for.
+    fn awaited_answers(&mut self, context: &mut Context<Self>) -> Option<usize> {
+        if self.options.generations.any() {
+            return None;
+        }
+        // Its topic has a value: the message is on its way.
+        let Some(fleet) = &self.inputs.fleet else { return Some(0) };
+        let unanswered = Some(fleet.unanswered).filter(|pods| *pods > 0)?;
+        let now = Instant::now();
+        let until = *self.answers_until.get_or_insert(now + ANSWERS_WITHIN);
+        if until <= now {
+            return None;
+        }
+        self.alarm.set(until, context, Self::advance);
+        Some(unanswered)
     }
 
     fn reconcile(&mut self, context: &mut Context<Self>) {
@@ -284,10 +310,11 @@ impl Handler<FleetChanged> for DebounceActor {
     type Result = ();
 
     fn handle(&mut self, fleet: FleetChanged, context: &mut Self::Context) {
-        if self.inputs.fleet.replace(fleet.payload).is_some() {
+        let before = self.inputs.fleet.replace(fleet.payload.clone());
+        if before.is_some_and(|before| !before.looks_like(&fleet)) {
             self.note(Cause::other("fleet"));
-            self.advance(context);
         }
+        self.advance(context);
     }
 }
 

@@ -1,6 +1,8 @@
-//! What is missing before anything may be rendered: a valid configuration, and every store read once.
+//! What is missing before anything may be rendered: a valid configuration, every store read once, and for a while the pods'
+//! answers.
 //!
-//! Rendering from a half-read store would take traffic away from objects that exist.
+//! Rendering from a half-read store would take traffic away from objects that exist. What is rendered for pods of which nothing is
+//! known yet may be nothing that their HAProxy understands; but pods that do not answer keep nobody waiting.
 
 use std::sync::Arc;
 
@@ -17,6 +19,8 @@ pub enum Gate {
     NoConfig,
     /// These stores have not been read to the end yet.
     Unsynced(Vec<String>),
+    /// So many pods have not said yet which HAProxy they run.
+    Unanswered(usize),
 }
 
 impl std::fmt::Display for Gate {
@@ -25,6 +29,10 @@ impl std::fmt::Display for Gate {
             Self::Open => f.write_str("nothing"),
             Self::NoConfig => f.write_str("waiting for a valid configuration"),
             Self::Unsynced(stores) => write!(f, "waiting for the whole list of {}", stores.join(", ")),
+            Self::Unanswered(1) => f.write_str("waiting for a HAProxy pod to say which version it runs"),
+            Self::Unanswered(pods) => {
+                write!(f, "waiting for {pods} HAProxy pods to say which version they run")
+            }
         }
     }
 }

@@ -93,7 +93,8 @@ pub fn fleet_of(states: &PodStates) -> Fleet {
     versions.dedup();
     let mut pods: Vec<_> = states.keys().cloned().collect();
     pods.sort();
-    Fleet { pods, versions, common: answered.into_iter().reduce(Capabilities::common) }
+    let unanswered = pods.len() - answered.len();
+    Fleet { pods, versions, common: answered.into_iter().reduce(Capabilities::common), unanswered }
 }
 
 #[cfg(test)]
@@ -125,12 +126,14 @@ mod tests {
         let ((states, _), (fleet, seen)) = (topic(PodStates::new()), topic(Fleet::default()));
         let roster = Roster::new(states, fleet);
         roster.set_pods(&[pod("b", "2"), pod("a", "1")]);
-        assert_eq!(seen.latest().common, None);
+        assert_eq!((seen.latest().common, seen.latest().unanswered), (None, 2));
         roster.update(&pod("a", "1"), answer(4));
+        assert_eq!(seen.latest().unanswered, 1);
         roster.update(&pod("b", "2"), answer(2));
         let fleet = seen.latest();
         assert_eq!(fleet.pods.iter().map(|p| &*p.name).collect::<Vec<_>>(), ["a", "b"]);
         assert_eq!(fleet.versions, [HaproxyVersion::new(3, 2), HaproxyVersion::new(3, 4)]);
+        assert_eq!(fleet.unanswered, 0);
         assert!(!fleet.common.unwrap().dynamic_backends);
     }
 

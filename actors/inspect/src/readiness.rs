@@ -17,7 +17,7 @@ impl Readers {
             reasons.push("the process is shutting down".into());
         }
         match Gate::of(self.config.latest().as_ref().as_ref(), &self.snapshots.latest()) {
-            Gate::Open => reasons.extend(self.why_the_next_waits()),
+            Gate::Open | Gate::Unanswered(_) => reasons.extend(self.why_the_next_waits()),
             Gate::NoConfig => reasons.push(self.why_no_config()),
             Gate::Unsynced(names) => reasons.extend(self.why_not_read(&names)),
         }

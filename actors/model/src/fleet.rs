@@ -116,12 +116,21 @@ pub struct Fleet {
     pub versions: Vec<HaproxyVersion>,
     /// `None` until a pod has answered.
     pub common: Option<Capabilities>,
+    /// Pods that have not answered yet. No template sees it: what is rendered depends on those that have.
+    #[serde(skip)]
+    pub unanswered: usize,
 }
 
 impl Fleet {
+    /// Whether templates see `other` as they see this one.
+    #[must_use]
+    pub fn looks_like(&self, other: &Self) -> bool {
+        (&self.pods, &self.versions, self.common) == (&other.pods, &other.versions, other.common)
+    }
+
     /// A fleet of which only the version is known: where there are no pods to ask.
     #[must_use]
     pub fn of_version(version: HaproxyVersion) -> Self {
-        Self { pods: Vec::new(), versions: vec![version], common: Some(Capabilities::of(version)) }
+        Self { versions: vec![version], common: Some(Capabilities::of(version)), ..Self::default() }
     }
 }

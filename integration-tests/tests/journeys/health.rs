@@ -156,10 +156,8 @@ impl Stage {
             Self::Store => return pod.serves(host, backend).await,
         };
         eventually(format!("the deployment is {wanted}"), async || {
-            let actors = controller.actors().await?;
-            let deploy = actors.keys().find(|name| name.starts_with("deploy ")).cloned().unwrap_or_default();
-            let state = controller.actor(&deploy).await?["detail"]["state"].clone();
-            ensure(state == wanted, state.to_string())
+            let state = controller.deployments().await?.into_values().next().unwrap_or_default();
+            ensure(state == wanted, state)
         })
         .await
     }

@@ -219,14 +219,19 @@ impl Fleet {
         Ok(())
     }
 
-    async fn kill_leader(&mut self) -> Outcome {
-        let mut leader = None;
+    /// The position of the one that leads.
+    async fn leader(&self) -> Outcome<Option<usize>> {
         for (number, controller) in self.controllers.iter().enumerate() {
             if controller.actor("leader").await?["detail"]["leads"] == true {
-                leader = Some(number);
+                return Ok(Some(number));
             }
         }
-        self.controllers.remove(leader.unwrap_or_default()).kill().await?;
+        Ok(None)
+    }
+
+    async fn kill_leader(&mut self) -> Outcome {
+        let leader = self.leader().await?.unwrap_or_default();
+        self.controllers.remove(leader).kill().await?;
         let successor = self.controllers.first().ok_or_else(|| Failure::new("nobody is left"))?;
         eventually("the other one leads", async || {
             let detail = successor.actor("leader").await?["detail"].clone();
@@ -252,6 +257,14 @@ impl Fleet {
 
     /// After some looks at it each pod is as it was before them, and has what was brought last.
     async fn is_left_alone(&self, after: &str) -> Outcome {
+        // Replicas that wait for the Lease look, too: a pod is also left alone while nobody is there to change it.
+        eventually(format!("a leader has nothing to do after {after}"), async || {
+            let leader = self.leader().await?.and_then(|number| self.controllers.get(number));
+            let states = leader.ok_or_else(|| Failure::new("nobody leads"))?.deployments().await?;
+            let all = states.len() == self.pods.len() && states.values().all(|state| state == "converged");
+            ensure(all, format!("its deployments are {states:?}"))
+        })
+        .await?;
         for pod in &self.pods {
             // What was under way when this began may end first.
             eventually(format!("nothing comes to a pod at rest after {after}"), async || {

@@ -6,8 +6,8 @@ use std::{
 };
 
 use haptic_model::{
-    Bundle, BundleFile, Diagnostic, FailureReport, FileKey, ObjectRef, PreviousFailures, Quarantined,
-    Snapshot, Text, pipeline::Rendered,
+    Bundle, BundleFile, Diagnostic, FailureReport, FileKey, HaproxyVersion, ObjectRef, PreviousFailures,
+    Quarantined, Snapshot, Text, pipeline::Rendered,
 };
 use haptic_runtime::{ActorHandle, Health, Outbox, Publisher, Spec, Supervision, topic};
 use tokio::time::{pause, sleep};
@@ -220,6 +220,52 @@ async fn nothing_is_rendered_before_config_and_stores_are_there_and_then_at_once
     );
 }
 
+/// A fleet in which `answered` pods run this version, and the others have not said anything.
+fn fleet(answered: Option<HaproxyVersion>, unanswered: usize) -> Fleet {
+    Fleet { versions: answered.into_iter().collect(), unanswered, ..Fleet::default() }
+}
+
+#[actix::test]
+async fn the_first_render_knows_what_all_pods_run() {
+    let world = World::new(Duration::ZERO);
+    world.fleet.publish(fleet(None, 2));
+    world.config.publish(Some(config(1, "5ms", "50ms")));
+    world.read(["ingresses"]);
+    sleep(Duration::from_millis(900)).await;
+    world.fleet.publish(fleet(Some(HaproxyVersion::new(3, 4)), 1));
+    sleep(Duration::from_millis(900)).await;
+    assert!(world.orders().is_empty());
+    let detail = world.debounce.state().detail.expect("the actor says what it waits for");
+    assert_eq!(detail["gate"]["unanswered"], 1);
+
+    world.fleet.publish(fleet(Some(HaproxyVersion::new(3, 0)), 0));
+    sleep(Duration::from_millis(1)).await;
+    let orders = world.orders();
+    assert_eq!(orders.len(), 1);
+    assert_eq!(orders[0].1.fleet.versions, [HaproxyVersion::new(3, 0)]);
+
+    world.fleet.publish(fleet(Some(HaproxyVersion::new(3, 0)), 1));
+    world.change();
+    sleep(Duration::from_millis(100)).await;
+    assert_eq!(
+        world.orders().len(),
+        2,
+        "a pod that comes later keeps no change waiting, and is no change by itself"
+    );
+}
+
+#[actix::test]
+async fn a_pod_that_never_answers_keeps_the_first_render_for_two_seconds() {
+    let world = World::new(Duration::ZERO);
+    world.fleet.publish(fleet(Some(HaproxyVersion::new(3, 4)), 1));
+    world.config.publish(Some(config(1, "5ms", "50ms")));
+    world.read(["ingresses"]);
+    sleep(Duration::from_millis(1990)).await;
+    assert!(world.orders().is_empty());
+    sleep(Duration::from_millis(20)).await;
+    assert_eq!(world.orders().len(), 1);
+}
+
 #[actix::test]
 async fn an_isolated_change_is_rendered_at_once() {
     let world = World::ready(Duration::from_millis(10)).await;
@@ -326,7 +372,7 @@ async fn a_reconcile_its_actor_panicked_on_is_tried_again() {
 async fn a_changed_fleet_failure_reports_and_a_render_to_be_made_again_cause_a_reconcile_each() {
     let world = World::ready(Duration::ZERO).await;
     let causes = || world.orders().iter().skip(1).map(|(_, o)| o.reconcile.cause.other).collect::<Vec<_>>();
-    world.fleet.publish(Fleet::default());
+    world.fleet.publish(fleet(Some(HaproxyVersion::new(3, 4)), 0));
     sleep(Duration::from_secs(1)).await;
     assert_eq!(causes(), [Some("fleet")]);
 
