@@ -1,6 +1,6 @@
 //! Three tenants with everything that the libraries read, one of them hostile: what the webhook judges a change against.
 
-use haptic_model::{ActiveConfig, Capabilities, Fleet, HaproxyVersion};
+use haptic_model::{ActiveConfig, Fleet, HaproxyVersion};
 use haptic_watch::provided::{self, ProvidedObjects};
 use haptic_webhook::render_cache::{Live, RenderCache};
 use serde_json::{Map, Value, json};
@@ -50,11 +50,7 @@ impl Cluster {
             config: Arc::new(ActiveConfig::of(&candidate.name, &candidate.namespace, spec)),
             snapshots: Arc::new(snapshots),
             quarantine: Arc::default(),
-            fleet: Arc::new(Fleet {
-                pods: vec![],
-                versions: vec![version],
-                common: Some(Capabilities::of(version)),
-            }),
+            fleet: Arc::new(Fleet::of_version(version)),
         };
         Self { live, cache: RenderCache::default(), evil }
     }

@@ -6,7 +6,7 @@ use crate::{
     site::{self, SCHEMES, Scheme, Site, sentences, version_of},
 };
 use haptic_model::{
-    Capabilities, Fleet, Generation, PreviousFailures,
+    Fleet, Generation, PreviousFailures,
     pipeline::{Cause, Reconcile, Rendered},
 };
 use haptic_render::{
@@ -93,7 +93,7 @@ fn rendered_in_turn(histories: &[Vec<Value>]) -> Vec<(String, String)> {
     let config = site::configuration(&spec);
     let compiled = haptic_render::compile(&config.spec).unwrap();
     let version = version_of(SERIES[2]);
-    let fleet = Fleet { pods: vec![], versions: vec![version], common: Some(Capabilities::of(version)) };
+    let fleet = Fleet::of_version(version);
     let (mut renderer, mut ward) = (Renderer::checked(Checked::Always), QuarantineState::default());
     let mut good: Option<Arc<Rendered>> = None;
     let (mut generation, mut said) = (0, Vec::new());

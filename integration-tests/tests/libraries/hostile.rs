@@ -8,7 +8,7 @@ use haptic_haproxy::{
     views::{ReferenceKind, file_references},
 };
 use haptic_model::{
-    ActiveConfig, Bundle, Capabilities, Fleet, Generation, HaproxyVersion, ObjectRef, Snapshots, Text,
+    ActiveConfig, Bundle, Fleet, Generation, HaproxyVersion, ObjectRef, Snapshots, Text,
     pipeline::{Cause, Reconcile, Rendered},
 };
 use haptic_render::{
@@ -47,7 +47,7 @@ impl Cluster {
         let config = site::configuration(&site::spec(7080, 7443, 7084));
         let compiled = haptic_render::compile(&config.spec).unwrap();
         let version = HaproxyVersion::new(3, 4);
-        let fleet = Fleet { pods: vec![], versions: vec![version], common: Some(Capabilities::of(version)) };
+        let fleet = Fleet::of_version(version);
         let tenants = GOOD.iter().flat_map(|name| tenant(name, &format!("{name}.example")).objects);
         let tenants: Vec<Value> = tenants.chain(site::surroundings(8080)).collect();
         let tenants = site::snapshots(&config, &tenants);

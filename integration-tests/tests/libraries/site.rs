@@ -253,7 +253,7 @@ fn rendered(
         .with(external_names::STORE.into(), Arc::new(names));
     let version = version_of(series);
     let common = Some(Capabilities::of(version));
-    let fleet = Fleet { pods: pods_of(manifests), versions: vec![version], common };
+    let fleet = Fleet { pods: pods_of(manifests), versions: vec![version], common, ..Fleet::default() };
     let compiled = haptic_render::compile(&config.spec)?;
     let rendered = render(&*compiled, &config, &snapshots, &fleet, &RenderLimits::default())?;
     data_plane_api::keeps(&rendered.0);
