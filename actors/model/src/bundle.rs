@@ -1,6 +1,10 @@
 //! Everything a HAProxy needs of one generation: haproxy.cfg and the files it names.
 
-use crate::{digest::Digest, object::ObjectRef, text::Text};
+use crate::{
+    digest::{Digest, DigestMarks},
+    object::ObjectRef,
+    text::Text,
+};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
@@ -88,7 +92,22 @@ impl BundleFile {
     /// A file with its digest.
     #[must_use]
     pub fn new(key: FileKey, path: &str, text: Text) -> Self {
-        Self { key, path: path.into(), digest: text.digest(), text }
+        Self::begun(key, path, text, &mut DigestMarks::default())
+    }
+
+    /// The same, with marks for the one that [follows](Self::followed_by) it.
+    #[must_use]
+    pub fn begun(key: FileKey, path: &str, text: Text, marks: &mut DigestMarks) -> Self {
+        Self { key, path: path.into(), digest: text.digest_after(0, marks), text }
+    }
+
+    /// The same file as it is now. `marks` are those of this one's digest, and then of the other one's.
+    #[must_use]
+    pub fn followed_by(&self, text: Text, marks: &mut DigestMarks) -> Self {
+        let same = text.begins_as(&self.text);
+        let is_same = same == text.len() && same == self.text.len();
+        let digest = if is_same { self.digest } else { text.digest_after(same, marks) };
+        Self { key: self.key.clone(), path: self.path.clone(), digest, text }
     }
 }
 

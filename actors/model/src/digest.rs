@@ -6,6 +6,47 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; 32]);
 
+/// How far the digest of a text that changes had come, mark by mark: the next one goes on from the last mark before the first change.
+#[derive(Clone, Debug, Default)]
+pub struct DigestMarks(Vec<blake3::Hasher>);
+
+impl DigestMarks {
+    /// Bytes from one mark to the next. One takes 2 KB.
+    const APART: usize = 256 << 10;
+    /// So many bytes are hashed at once: several blocks go in parallel lanes; piece by piece takes five times as long, and where a block is
+    /// cut it is hashed alone.
+    const AT_ONCE: usize = 64 << 10;
+
+    /// The digest of `pieces` as if they were one, of which the first `same` bytes are those of the text before.
+    pub fn digest<'a>(&mut self, same: usize, pieces: impl IntoIterator<Item = &'a [u8]>) -> Digest {
+        self.0.truncate(same / Self::APART);
+        let mut hasher = self.0.last().cloned().unwrap_or_default();
+        let mut known = self.0.len() * Self::APART;
+        let mut waiting = Vec::with_capacity(Self::AT_ONCE);
+        let mut hashed = known;
+        for piece in pieces {
+            let Some((_, mut rest)) = piece.split_at_checked(known) else {
+                known -= piece.len();
+                continue;
+            };
+            known = 0;
+            while let Some((head, behind)) = rest.split_at_checked(Self::AT_ONCE - waiting.len()) {
+                waiting.extend_from_slice(head);
+                hasher.update(&waiting);
+                hashed += waiting.len();
+                waiting.clear();
+                rest = behind;
+                if hashed.is_multiple_of(Self::APART) {
+                    self.0.push(hasher.clone());
+                }
+            }
+            waiting.extend_from_slice(rest);
+        }
+        hasher.update(&waiting);
+        Digest(*hasher.finalize().as_bytes())
+    }
+}
+
 impl Digest {
     /// The digest of `bytes`.
     #[must_use]
@@ -15,23 +56,7 @@ impl Digest {
 
     /// The digest of several pieces as if they were one.
     pub fn of_pieces<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Self {
-        // Several blocks at a time are hashed in parallel lanes; piece by piece takes five times as long, and where a block is cut
-        // it is hashed alone.
-        const AT_ONCE: usize = 64 << 10;
-        let mut hasher = blake3::Hasher::new();
-        let mut waiting = Vec::with_capacity(AT_ONCE);
-        for piece in pieces {
-            let mut rest = piece;
-            while let Some((head, behind)) = rest.split_at_checked(AT_ONCE - waiting.len()) {
-                waiting.extend_from_slice(head);
-                hasher.update(&waiting);
-                waiting.clear();
-                rest = behind;
-            }
-            waiting.extend_from_slice(rest);
-        }
-        hasher.update(&waiting);
-        Self(*hasher.finalize().as_bytes())
+        DigestMarks::default().digest(0, pieces)
     }
 
     /// The raw bytes.
@@ -93,5 +118,20 @@ mod tests {
         }
         let mixed = [&bytes[..10], &bytes[10..100_000], &bytes[100_000..100_001], &bytes[100_001..]];
         assert_eq!(Digest::of_pieces(mixed), Digest::of(&bytes));
+    }
+
+    #[test]
+    fn a_text_that_changes_has_the_digest_of_the_whole_wherever_it_changes() {
+        let mut marks = DigestMarks::default();
+        let mut text: Vec<u8> = (0..1_200_000_u32).map(|i| (i % 251) as u8).collect();
+        let mut same = 0;
+        for at in [1_199_999_usize, 900_000, 262_144, 262_143, 700_000, 0, 1_048_576, 524_288] {
+            assert_eq!(marks.digest(same, text.chunks(1_000)), Digest::of(&text), "before {at}");
+            text[at] ^= 1;
+            text.insert(at + 1, 7);
+            same = at;
+        }
+        text.truncate(300_000);
+        assert_eq!(marks.digest(300_000, text.chunks(70_001)), Digest::of(&text));
     }
 }

@@ -43,7 +43,7 @@ pub use bundle::{Bundle, BundleFile, FileKey, FileKind};
 pub use config::ActiveConfig;
 pub use crd::{HAProxyTemplateConfig, HAProxyTemplateConfigSpec};
 pub use diagnostic::{Diagnostic, Severity};
-pub use digest::Digest;
+pub use digest::{Digest, DigestMarks};
 pub use event::Event;
 pub use field_path::{FieldPath, FieldPathError};
 pub use finding::{Finding, FindingKind, FindingPlace, Findings, FindingsChange, ObjectFinding};

@@ -2,7 +2,11 @@
 //!
 //! Equal pieces are the same `Arc` from one generation to the next, so later stages look only at what changed.
 
-use crate::{digest::Digest, object::ObjectRef, secret::Sensitive};
+use crate::{
+    digest::{Digest, DigestMarks},
+    object::ObjectRef,
+    secret::Sensitive,
+};
 use std::{borrow::Cow, fmt, ops::Range, sync::Arc};
 
 /// What is shown in place of what comes from a Secret.
@@ -345,6 +349,30 @@ impl Text {
         Digest::of_pieces(self.fragments().iter().map(|f| f.text.as_bytes()))
     }
 
+    /// The same, which goes on from what `marks` know of a text with the same first `same` bytes.
+    #[must_use]
+    pub fn digest_after(&self, same: usize, marks: &mut DigestMarks) -> Digest {
+        marks.digest(same, self.fragments().iter().map(|f| f.text.as_bytes()))
+    }
+
+    /// The fragments behind so many runs.
+    fn after_runs(&self, runs: usize) -> FragmentIter<'_> {
+        Fragments { runs: self.runs.get(runs..).unwrap_or_default() }.into_iter()
+    }
+
+    /// How many bytes both begin with, by whole fragments. Runs that were passed on are not looked into.
+    #[must_use]
+    pub fn begins_as(&self, other: &Self) -> usize {
+        let passed_on = self.runs.iter().zip(&*other.runs).take_while(|(a, b)| a.address() == b.address());
+        let runs = passed_on.count();
+        let bytes: usize = self.runs.iter().take(runs).map(TextRun::bytes).sum();
+        let alike = self
+            .after_runs(runs)
+            .zip(other.after_runs(runs))
+            .take_while(|(a, b)| a.same(b) || a.text == b.text);
+        bytes + alike.map(|(fragment, _)| fragment.text.len()).sum::<usize>()
+    }
+
     /// Where line `number` (from 1) of the file comes from.
     #[must_use]
     pub fn origin(&self, number: u32) -> Option<Origin> {
@@ -437,6 +465,21 @@ mod tests {
         let text = Text::new(vec![Fragment::new("user abc k=x\ny end\n", blame)]);
         assert_eq!(text.shown(), "user [redacted] k=[redacted]\n end\n");
         assert_eq!(text.line(1).as_deref(), Some("user [redacted] k=[redacted]"));
+    }
+
+    #[test]
+    fn what_two_texts_begin_with_is_found_across_runs_and_fragments() {
+        let [a, b, c] = ["a\n", "b\nb\n", "c\n"].map(|text| fragment(text, "m", 1));
+        let of = |runs: &[&TextRun]| Text { runs: runs.iter().map(|run| (*run).clone()).collect() };
+        let [first, second] = [vec![a.clone(), b.clone()], vec![c.clone()]].map(TextRun::new);
+        let again = TextRun::new(vec![fragment("a\n", "other", 9), b.clone()]);
+        let changed = TextRun::new(vec![a, fragment("x\n", "m", 1)]);
+        let text = of(&[&first, &second]);
+        assert_eq!(text.begins_as(&of(&[&first, &second])), 8);
+        assert_eq!(text.begins_as(&of(&[&again, &second])), 8, "the same words from elsewhere");
+        assert_eq!(text.begins_as(&of(&[&changed, &second])), 2);
+        assert_eq!(text.begins_as(&of(&[&first])), 6);
+        assert_eq!(text.begins_as(&Text::default()), 0);
     }
 
     #[test]

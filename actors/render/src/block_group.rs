@@ -39,6 +39,8 @@ pub(crate) struct WholeGroup {
     pub run: TextRun,
     /// Bytes of marked text that was.
     pub bytes: usize,
+    /// The same by the namespaces of their objects, which follow one another.
+    pub of_namespaces: Box<[(Arc<str>, usize)]>,
     /// The most bytes there were, counted from the first one's start, while any of them was printed.
     pub most: usize,
     /// The most bytes there were while any of them was printed, of it alone.
@@ -134,6 +136,10 @@ impl WholeGroup {
             (most, most_of_one) = (most.max(bytes + block.most), most_of_one.max(block.most));
             bytes += block.bytes;
         }
+        let namespace = |block: &Arc<CachedBlock>| block.object.reference.namespace.clone();
+        let of_namespaces = blocks
+            .chunk_by(|a, b| namespace(a) == namespace(b))
+            .filter_map(|same| Some((namespace(same.first()?), same.iter().map(|block| block.bytes).sum())));
         let mut reads: Vec<u32> = blocks.iter().flat_map(|block| &block.reads).copied().collect();
         reads.sort_unstable();
         reads.dedup();
@@ -144,6 +150,7 @@ impl WholeGroup {
             reads: reads.into(),
             run: TextRun::new(blocks.iter().filter_map(|block| block.fragment.clone()).collect()),
             bytes,
+            of_namespaces: of_namespaces.collect(),
             most,
             most_of_one,
         })
@@ -151,6 +158,7 @@ impl WholeGroup {
 
     fn memory(&self) -> usize {
         size_of_val(&*self.objects)
+            + size_of_val(&*self.of_namespaces)
             + size_of_val(&*self.around)
             + size_of_val(&*self.reads)
             + size_of_val(self.run.fragments())

@@ -61,8 +61,9 @@ impl CachedBlock {
 
     /// Whether both may be of one group.
     pub fn may_stand_with(&self, other: &Self) -> bool {
-        let of = |block: &Self| (block.site.block, block.site.depth, block.is_silent());
-        of(self) == of(other) && self.site.indent == other.site.indent
+        let of = |block: &Self| (block.site.block, block.site.depth);
+        let stand_alike = || of(self) == of(other) && self.site.indent == other.site.indent;
+        self.is_silent() == other.is_silent() && (Arc::ptr_eq(&self.site, &other.site) || stand_alike())
     }
 
     /// Bytes of memory, without the site.

@@ -18,7 +18,7 @@ use crate::{
     store_lists::StoreLists,
 };
 use haptic_model::{
-    ActiveConfig, BundleFile, Diagnostic, FileKey, FileKind, ObjectRef, Snapshots, Text,
+    ActiveConfig, BundleFile, Diagnostic, DigestMarks, FileKey, FileKind, ObjectRef, Snapshots, Text,
     text::{Fragment, TextBuilder},
 };
 use std::{
@@ -33,6 +33,8 @@ pub(crate) struct FileMemory {
     reading: FileFormat,
     kept: FileCache,
     last: Option<Last>,
+    /// Of the last file's digest.
+    marks: DigestMarks,
     /// Drops what blocks read: only for the test that proves that it is needed.
     pub forgetful: bool,
 }
@@ -118,15 +120,25 @@ impl FileMemory {
         let too_much = text.as_ref().zip(share).map(|(text, share)| share.exceeded(key, text));
         let faults =
             rendered.faults.into_iter().chain(refused).chain(too_much.into_iter().flatten()).collect();
+        let file = text.map(|text| self.file(key, path, text));
         let done = FileResult {
             path: path.into(),
-            file: text.map(|text| BundleFile::new(key.clone(), path, text)),
+            file,
             warnings: rendered.warnings.into_iter().chain(notices).collect(),
             faults: in_file(faults, key),
             added: rendered.added,
         };
         self.last = Some(Last { ground: ground.clone(), done: done.clone() });
         Ok(done)
+    }
+
+    /// The file, of which nothing is hashed that it began with before.
+    fn file(&mut self, key: &FileKey, path: &str, text: Text) -> BundleFile {
+        let before = self.last.as_ref().and_then(|last| last.done.file.as_ref());
+        match before.filter(|before| *before.path == *path) {
+            Some(before) => before.followed_by(text, &mut self.marks),
+            None => BundleFile::begun(key.clone(), path, text, &mut self.marks),
+        }
     }
 
     /// The ground of the last render.

@@ -446,8 +446,8 @@ impl<'l> Output<'l> {
     /// Counts what groups have printed to the namespaces of their objects.
     fn count_groups(&mut self) {
         for group in std::mem::take(&mut self.uncounted) {
-            for block in &group.blocks {
-                self.shares.of(&block.object.reference.namespace).bytes += block.bytes;
+            for (namespace, bytes) in group.whole.iter().flat_map(|whole| &whole.of_namespaces) {
+                self.shares.of(namespace).bytes += bytes;
             }
         }
     }

@@ -40,8 +40,8 @@ pub struct Dict {
     entries: Vec<(Arc<str>, Value)>,
 }
 
-/// Up to so many keys a dict is searched from its start.
-const FEW: usize = 12;
+/// Up to so many keys a dict is searched from its start: as many as the options of a route that says much.
+const FEW: usize = 32;
 
 impl Dict {
     /// The value of `key`.

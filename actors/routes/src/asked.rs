@@ -148,10 +148,9 @@ fn asked_by(namespace: &str, claims: &Claims) -> (Things, Things) {
     let (mut options, mut targets) = (Things::new(), Things::new());
     let option = |name: &str| (Arc::new(ObjectRef::new("options", "", name)), b"{}".as_slice().into());
     for group in &claims.groups {
-        let read = group.options.read();
-        targets.extend(read.get(auth::OPTION).and_then(|url| auth::target(namespace, url)));
-        let given = read.into_iter().filter(|(_, value)| !value.is_null());
-        options.extend(given.map(|(name, _)| option(&name)));
+        let url = group.options.get(auth::OPTION);
+        targets.extend(url.and_then(|url| auth::target(namespace, &url)));
+        options.extend(group.options.given().iter().map(|name| option(name)));
     }
     if claims.routes.iter().any(|route| route.wanted.is_listed()) {
         options.extend([option(LISTS)]);

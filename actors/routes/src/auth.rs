@@ -11,8 +11,9 @@ use crate::{
     },
 };
 use haptic_model::ObjectRef;
+use memchr::memmem;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -57,7 +58,7 @@ pub(crate) fn target(namespace: &str, url: &Value) -> Option<(Arc<ObjectRef>, Ar
 /// The Services that the options of routes in `namespace` have asked, with their namespaces, each once.
 pub(crate) fn services_of(namespace: &str, groups: &[RouteGroup]) -> Vec<(Arc<str>, Backend)> {
     let mut all: Vec<_> =
-        groups.iter().filter_map(|group| service_of(namespace, &group.options.read())).collect();
+        groups.iter().filter_map(|group| service_of(namespace, &group.options.get(OPTION)?)).collect();
     all.sort();
     all.dedup();
     all
@@ -69,7 +70,7 @@ pub(crate) fn looked_up(groups: &[RouteGroup]) -> Vec<(usize, Arc<str>)> {
     let mut all = Vec::new();
     for (number, group) in groups.iter().enumerate() {
         // What a group does not say counts as for the first one.
-        let own = group.options.read().remove(OPTION);
+        let own = group.options.get(OPTION);
         let url = own.as_ref().or(of_all.as_ref());
         let is_own = url.is_some_and(|url| url.get("place").and_then(Value::as_str) == Some("own"));
         if let Some(uri) = url.filter(|_| is_own).and_then(|url| url.get("uri")?.as_str()) {
@@ -82,9 +83,8 @@ pub(crate) fn looked_up(groups: &[RouteGroup]) -> Vec<(usize, Arc<str>)> {
     all
 }
 
-fn service_of(namespace: &str, options: &Map<String, Value>) -> Option<(Arc<str>, Backend)> {
-    let [host, port, _]: [String; 3] =
-        serde_json::from_value(options.get(OPTION)?.get("target")?.clone()).ok()?;
+fn service_of(namespace: &str, url: &Value) -> Option<(Arc<str>, Backend)> {
+    let [host, port, _]: [String; 3] = serde_json::from_value(url.get("target")?.clone()).ok()?;
     let AuthPlace::Service { namespace: named, name } = AuthPlace::of(&host)? else { return None };
     let port = Port::Number(port.parse().ok()?);
     Some((named.as_deref().unwrap_or(namespace).into(), Backend { service: name.as_str().into(), port }))
@@ -104,7 +104,7 @@ pub fn hosts_named_by(json: &[u8]) -> BTreeSet<String> {
     }
 
     // Most name none, and are not parsed.
-    if !json.windows(OPTION.len()).any(|part| part == OPTION.as_bytes()) {
+    if memmem::find(json, OPTION.as_bytes()).is_none() {
         return BTreeSet::new();
     }
     let Ok(Annotated { metadata }) = serde_json::from_slice(json) else { return BTreeSet::new() };

@@ -8,6 +8,7 @@ use super::{
     regex_cost::PatternCost,
 };
 use haptic_model::{Finding, ObjectRef, host_name::is_host};
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -95,6 +96,22 @@ impl Fields {
     #[must_use]
     pub fn read(&self) -> Map<String, Value> {
         serde_json::from_str(&self.0).unwrap_or_default()
+    }
+
+    /// The field of that name, which most do not have: then nothing is read.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<Value> {
+        if !self.0.contains(name) {
+            return None;
+        }
+        self.read().remove(name)
+    }
+
+    /// The names of those that are not null.
+    #[must_use]
+    pub fn given(&self) -> Vec<String> {
+        let all: BTreeMap<String, Option<IgnoredAny>> = serde_json::from_str(&self.0).unwrap_or_default();
+        all.into_iter().filter_map(|(name, value)| value.map(|_| name)).collect()
     }
 }
 

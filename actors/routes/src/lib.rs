@@ -11,6 +11,7 @@
 mod app_root;
 mod asked;
 pub mod auth;
+mod batches;
 mod bounds;
 pub mod certificate;
 mod choices;

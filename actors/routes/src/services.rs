@@ -7,6 +7,7 @@ use crate::{
     sentences::shortened,
 };
 use haptic_model::{ActiveConfig, Object, ObjectRef, Snapshot, Snapshots};
+use memchr::memmem;
 use serde::Deserialize;
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -313,5 +314,5 @@ impl ServicePorts {
 
 /// Most have none.
 fn has(service: &Object, prefix: &str) -> bool {
-    service.json.windows(prefix.len()).any(|part| part == prefix.as_bytes())
+    memmem::find(&service.json, prefix.as_bytes()).is_some()
 }

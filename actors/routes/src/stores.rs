@@ -7,6 +7,7 @@
 
 use crate::{
     auth,
+    batches::in_batches,
     claims::{Claims, RouteGroup},
     class::{self, Classes},
     families::Neighbours,
@@ -313,7 +314,7 @@ impl Table {
             neighbours: &self.neighbours,
             referenced: &self.referenced,
         };
-        let changes = source.differences_from(&before).filter_map(|d| match (d.after, d.before) {
+        let changes = in_batches(source.differences_from(&before), |d| match (d.after, d.before) {
             (Some((object, _)), _) => Some(changed(object, ground, &around)),
             (None, Some((object, _))) => {
                 around.referenced.forget(&name_of(&object.reference));
@@ -329,8 +330,8 @@ impl Table {
             leading.iter().map(|object| name_of(object)).collect();
         leading.extend(naming);
         let leading = leading.iter().filter_map(|(namespace, name)| source.get(namespace, name));
-        let leading = leading.map(|object| changed(object, ground, &around));
-        self.index.update(leading.chain(changes));
+        let leading = in_batches(leading, |object| changed(object, ground, &around));
+        self.index.update(leading.chain(changes.flatten()));
         self
     }
 
@@ -357,7 +358,7 @@ impl Table {
             neighbours.note(object, true, &ground.classes, &mut HashSet::new());
         }
         let around = IngressGround { services: &services, neighbours: &neighbours, referenced: &referenced };
-        index.update(source.iter().map(|object| changed(object, ground, &around)));
+        index.update(in_batches(source.iter(), |object| changed(object, ground, &around)));
         let around = Self::around(index, ground.clone());
         Self { source, services, referenced, userlists, neighbours, ..around }
     }

@@ -7,6 +7,7 @@ use crate::{
         value::{OptionValue, OptionValues},
     },
 };
+use memchr::memmem;
 
 /// What is asked for, by `oauth` of jcmoraisjr/haproxy-ingress.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,7 +24,7 @@ const PART: &str = "auth";
 /// Whether an object may have a path of such a program.
 #[must_use]
 pub fn may_have_program(json: &[u8]) -> bool {
-    json.windows(PART.len()).any(|part| part == PART.as_bytes())
+    memmem::find(json, PART.as_bytes()).is_some()
 }
 
 /// A path as programs are looked up by it, if it may be that of one.

@@ -14,6 +14,7 @@ use crate::{
     options::value::{OptionValue, OptionValues},
 };
 use haptic_model::Object;
+use memchr::memmem;
 use std::{
     collections::{BTreeMap, HashSet},
     sync::Arc,
@@ -66,7 +67,7 @@ pub fn host_options(json: &[u8], classes: &Classes) -> (Age, Vec<(Arc<str>, Host
         "/server-alias",
         "/server-snippet",
     ];
-    let has = |key: &str| json.windows(key.len()).any(|part| part == key.as_bytes());
+    let has = |key: &str| memmem::find(json, key.as_bytes()).is_some();
     let nothing = (Age::Unknown, Vec::new());
     let is_default = || classes.says_by_config(&["app-root", "server-alias"]);
     let (says, has_tls) = (KEYS.into_iter().any(has) || is_default(), has("\"tls\""));

@@ -13,11 +13,14 @@ use super::{
     tcp, tls, tries,
 };
 use crate::{conditions::Of, patterns::IGNORING_CASE};
+use std::{collections::HashMap, sync::LazyLock};
 
 /// The row of an option.
 #[must_use]
 pub fn row(name: &str) -> Option<&'static Row> {
-    TABLE.binary_search_by(|row| row.name.cmp(name)).ok().and_then(|at| TABLE.get(at))
+    static ROWS: LazyLock<HashMap<&str, &Row>> =
+        LazyLock::new(|| TABLE.iter().map(|row| (row.name, row)).collect());
+    ROWS.get(name).copied()
 }
 
 /// All options.

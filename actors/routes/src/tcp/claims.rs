@@ -10,6 +10,7 @@ use crate::{
     sentences::shortened,
 };
 use haptic_model::{Finding, FindingKind, Object, ObjectRef, Snapshot};
+use memchr::memmem;
 use serde::Deserialize;
 use serde_json::Value;
 use std::{collections::BTreeMap, sync::Arc};
@@ -98,7 +99,7 @@ impl AskedPorts {
     /// Of a Service, if it asks for ports.
     pub fn of_service(object: &Object, settings: &Settings) -> Option<Self> {
         let (whole, any) = (format!("{PREFIX}{PORTS}"), format!("{PREFIX}{TCP}"));
-        if !object.json.windows(any.len()).any(|part| part == any.as_bytes()) {
+        if memmem::find(&object.json, any.as_bytes()).is_none() {
             return None;
         }
         let TcpService { metadata } = serde_json::from_slice(&object.json).ok()?;
