@@ -9,7 +9,7 @@ use super::{
 };
 use haptic_model::{Finding, ObjectRef, host_name::is_host};
 use serde::de::IgnoredAny;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, value::RawValue};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
@@ -96,6 +96,18 @@ impl Fields {
     #[must_use]
     pub fn read(&self) -> Map<String, Value> {
         serde_json::from_str(&self.0).unwrap_or_default()
+    }
+
+    /// The fields as they are written, each as JSON.
+    #[must_use]
+    pub fn written(&self) -> BTreeMap<String, &RawValue> {
+        serde_json::from_str(&self.0).unwrap_or_default()
+    }
+
+    /// All of them, as JSON.
+    #[must_use]
+    pub fn json(&self) -> &str {
+        if self.0.is_empty() { "{}" } else { &self.0 }
     }
 
     /// The field of that name, which most do not have: then nothing is read.

@@ -16,6 +16,7 @@ use super::{
 use haptic_model::{Finding, FindingKind, ObjectRef};
 use serde_json::{Value, json};
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, BTreeSet, HashSet},
     sync::Arc,
 };
@@ -92,29 +93,40 @@ pub(super) fn of(got: &Got<'_>) -> (Arc<[u8]>, Vec<Finding>) {
     found.extend(got.asks_nobody());
     let found = few(found);
     let rejected: Vec<&str> = found.iter().map(|finding| &*finding.sentence).collect();
-    let mut fields = got.claims.fields.read();
+    let written = got.claims.fields.written();
+    let mut fields: Fields<'_> =
+        written.iter().map(|(name, value)| (name.as_str(), value.get().into())).collect();
+    let options = got.claims.groups.first().map_or("null", |group| group.options.json());
+    fields.insert("options", options.into());
+    fields.insert(OPTIONS_OF_GROUPS, got.options_of_groups().into());
     for (name, value) in [
-        ("options", got.claims.groups.first().map(|group| Value::Object(group.options.read())).into()),
-        (OPTIONS_OF_GROUPS, got.options_of_groups()),
         ("routes", Value::Array(routes)),
         ("backends", Value::Array(backends)),
         ("lists", got.lists()),
         ("tls", got.tls()),
         ("rejected", json!(rejected)),
     ] {
-        fields.insert(name.to_owned(), value);
+        fields.insert(name, value.to_string().into());
     }
     if let Some(backend) = &got.claims.left_to {
         let hosts: Vec<_> = hosts_of(got.claims).into_iter().filter(|host| got.is_first_of(host)).collect();
-        fields.insert("left".to_owned(), json!({"backend": backend, "hosts": hosts}));
+        fields.insert("left", json!({"backend": backend, "hosts": hosts}).to_string().into());
     }
-    if got.claims.passed.is_some() {
-        fields.extend(got.passed());
-    }
+    let passed = got.claims.passed.is_some().then(|| got.passed()).into_iter().flatten();
+    fields.extend(passed.map(|(name, value)| (name, value.to_string().into())));
     if let Some(secret) = &got.claims.client_ca {
-        fields.insert("clientCa".to_owned(), json!(format!("{}/{secret}", got.object.namespace)));
+        let name = json!(format!("{}/{secret}", got.object.namespace));
+        fields.insert("clientCa", name.to_string().into());
     }
-    (Value::Object(fields).to_string().into_bytes().into(), found)
+    (dict(&fields).into_bytes().into(), found)
+}
+
+/// JSON by the names of fields. What claims have as text is passed on as it is.
+type Fields<'t> = BTreeMap<&'t str, Cow<'t, str>>;
+
+fn dict(fields: &Fields<'_>) -> String {
+    let fields = fields.iter().map(|(name, value)| format!("{}:{value}", Value::from(*name)));
+    format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
 }
 
 impl Got<'_> {
@@ -351,11 +363,12 @@ impl Got<'_> {
     }
 
     /// What each group has otherwise than the object as a whole.
-    fn options_of_groups(&self) -> Value {
-        let first = self.claims.groups.first().map(|group| (group.id.to_string(), json!({})));
-        let one = |group: &RouteGroup| (group.id.to_string(), Value::Object(group.options.read()));
-        let others = self.claims.groups.iter().skip(1).map(one);
-        Value::Object(first.into_iter().chain(others).collect())
+    fn options_of_groups(&self) -> String {
+        let mut groups = self.claims.groups.iter();
+        let mut all = Fields::new();
+        all.extend(groups.next().map(|group| (&*group.id, "{}".into())));
+        all.extend(groups.map(|group| (&*group.id, group.options.json().into())));
+        dict(&all)
     }
 
     /// The lists that are printed for the object.
@@ -380,7 +393,7 @@ impl Got<'_> {
 
     /// The hosts whose TLS goes to its servers as it comes, and those that it is the first to have routes on whose TLS ends here: a
     /// wildcard over them that is passed through must not take these.
-    fn passed(&self) -> [(String, Value); 2] {
+    fn passed(&self) -> [(&'static str, Value); 2] {
         let hosts: Vec<&Arc<str>> = hosts_of(self.claims).into_iter().collect();
         let passed = hosts.iter().filter_map(|host| {
             let passing = self.passes(host)?;
@@ -396,7 +409,6 @@ impl Got<'_> {
             !host.starts_with('*') && self.is_first_of(host) && self.index.passing(host).is_none()
         });
         [("passed", passed.collect()), ("ended", ended.map(|host| json!(host)).collect())]
-            .map(|(name, value): (&str, Value)| (name.to_owned(), value))
     }
 
     /// Whether it is the one that has the routes of a host.

@@ -19,7 +19,7 @@ pub struct Scope<'f> {
 }
 
 /// Most that a figure may be, by the end of its name: of a small site, and of others.
-const TARGETS: [(&str, f64, f64); 44] = [
+const TARGETS: [(&str, f64, f64); 45] = [
     ("dataplaneapi/haproxy_3.4/endpoint_change/p99_ms", 200.0, 400.0),
     ("dataplaneapi/haproxy_3.4/endpoint_change/reloads", 0.0, 0.0),
     ("dataplaneapi/haproxy_3.4/storm/reloads", 0.0, 0.0),
@@ -44,6 +44,7 @@ const TARGETS: [(&str, f64, f64); 44] = [
     ("gateway/status_after_new_route/p99_ms", 500.0, 500.0),
     ("gateway/resident_to_ingresses_ratio", 1.2, 1.2),
     ("gateway/attached/ratio", 1.5, 1.5),
+    ("gateway/attached_by_gateway/ratio", 1.5, 1.5),
     ("option_memory/ratio", 1.3, 1.3),
     ("option_reloads/reloads", 0.0, 0.0),
     ("render_ms", 250.0, 250.0),

@@ -91,6 +91,17 @@ pub fn beside_class(dataset: Dataset) -> impl Iterator<Item = Value> {
     gateways.chain(dataset.first(usize::MAX).flat_map(of_member))
 }
 
+/// A Gateway for all hosts.
+pub fn gateway_of_all(name: &str) -> Value {
+    json!({
+        "apiVersion": API, "kind": "Gateway", "metadata": { "name": name },
+        "spec": {
+            "gatewayClassName": "haptic",
+            "listeners": [{ "name": "http", "port": 80, "protocol": "HTTP" }],
+        },
+    })
+}
+
 /// Its Service, its EndpointSlice, and an HTTPRoute in the Ingress' place.
 pub fn of_member(member: Member) -> [Value; 3] {
     let [service, slice, _] = member.manifests();

@@ -5,7 +5,7 @@ use crate::{
     arguments::Counts,
     dataset::{Dataset, Member},
     figures::Scope,
-    gateway::{CONTROLLER, beside_class, class, of_member},
+    gateway::{CONTROLLER, beside_class, class, gateway_of_all, of_member},
     memory,
     namespace::Namespace,
     probe::Prober,
@@ -32,8 +32,12 @@ const PORT: u16 = 7180;
 const STATUS_WITHIN: Duration = Duration::from_secs(600);
 /// What the routes that come together are known by.
 const TOGETHER: &str = "bench=together";
+/// And those that are there before their Gateway.
+const BEFORE: &str = "bench=before";
+/// That Gateway.
+const LATE: &str = "late";
 
-/// Routes that come together, beside `ingresses`.
+/// Routes that come together, beside `ingresses`; as many are there before their Gateway.
 pub fn together(ingresses: usize) -> usize {
     ingresses.div_ceil(2)
 }
@@ -73,7 +77,8 @@ pub async fn measure(
 
     site.measured("endpoint_change", site.endpoint_changes(counts.changes), into).await?;
     let newcomers: Vec<Member> = dataset.newcomers().collect();
-    let (single, together) = newcomers.split_at(counts.routes.min(newcomers.len()));
+    let (single, others) = newcomers.split_at(counts.routes.min(newcomers.len()));
+    let (together, before) = others.split_at(others.len() / 2);
     let mut behind = Vec::new();
     site.measured("new_route", statuses.behind(&site, single, &mut behind), into).await?;
     let mut status = into.within("status_after_new_route");
@@ -83,12 +88,15 @@ pub async fn measure(
     site.at_rest().await?;
     let attached = statuses.attached(&site, together, &mut into.within("attached")).await?;
     site.memory_into("resident_after", into)?;
+    let by_gateway =
+        statuses.attached_by_gateway(&site, before, &mut into.within("attached_by_gateway")).await?;
     running.end().await?;
     // The controller would set them right, and take its share of the API server.
     let bare = statuses.bare(together).await?;
-    let mut into = into.within("attached");
-    into.add("bare_patches_s", bare.as_secs_f64());
-    into.add("ratio", attached.as_secs_f64() / bare.as_secs_f64().max(1e-3));
+    into.within("attached").add("bare_patches_s", bare.as_secs_f64());
+    for (name, took) in [("attached", attached), ("attached_by_gateway", by_gateway)] {
+        into.within(name).add("ratio", took.as_secs_f64() / bare.as_secs_f64().max(1e-3));
+    }
     Ok(())
 }
 
@@ -141,12 +149,10 @@ impl Statuses {
         let mut timings = Vec::with_capacity(members.len());
         for member in members {
             sleep(BETWEEN).await;
-            let live = async {
-                let timing = site.new_route(*member).await?;
-                Outcome::Ok((timing, Instant::now()))
-            };
-            let name = member.name();
-            let ((timing, live), written) = tokio::try_join!(live, self.written(&name))?;
+            let timing = site.new_route(*member).await?;
+            let live = Instant::now();
+            // Nobody asks for it before: each question takes a part of what the change is measured on.
+            let written = self.written(&member.name()).await?;
             behind.push(written.saturating_duration_since(live));
             timings.push(timing);
         }
@@ -155,15 +161,11 @@ impl Statuses {
 
     /// The routes of `members` in one go, until all have their statuses. Their Services are there before.
     async fn attached(&self, site: &Site<'_>, members: &[Member], into: &mut Scope<'_>) -> Outcome<Duration> {
-        let services = members.iter().flat_map(|member| {
-            let [service, slice, _] = of_member(*member);
-            [service, slice]
-        });
-        site.objects.create_all(services).await?;
+        site.objects.create_all(members.iter().flat_map(beside_route)).await?;
         site.at_rest().await?;
         let before = site.worker().await?;
         let started = Instant::now();
-        site.objects.create_all(members.iter().map(|member| labelled(*member))).await?;
+        site.objects.create_all(members.iter().map(|member| labelled(*member, TOGETHER))).await?;
         let written = started.elapsed();
         self.all_written(TOGETHER).await?;
         let took = started.elapsed();
@@ -173,6 +175,34 @@ impl Statuses {
         into.add("written_s", written.as_secs_f64());
         into.add("programmed_s", took.as_secs_f64());
         into.count("reloads", after.reloads.saturating_sub(before.reloads));
+        Ok(took)
+    }
+
+    /// The routes of `members` are there, and then their Gateway comes: until all have their statuses.
+    async fn attached_by_gateway(
+        &self,
+        site: &Site<'_>,
+        members: &[Member],
+        into: &mut Scope<'_>,
+    ) -> Outcome<Duration> {
+        let routes = members.iter().map(|member| {
+            let mut route = labelled(*member, BEFORE);
+            route["spec"]["parentRefs"] = json!([{ "name": LATE }]);
+            route
+        });
+        site.objects.create_all(members.iter().flat_map(beside_route).chain(routes)).await?;
+        site.at_rest().await?;
+        let started = Instant::now();
+        site.objects.create(&gateway_of_all(LATE)).await?;
+        self.all_written(BEFORE).await?;
+        let took = started.elapsed();
+        say(&format!(
+            "a Gateway of {} routes: all programmed after {:.1} s",
+            members.len(),
+            took.as_secs_f32()
+        ));
+        into.count("routes", members.len() as u64);
+        into.add("programmed_s", took.as_secs_f64());
         Ok(took)
     }
 
@@ -190,9 +220,15 @@ impl Statuses {
     }
 }
 
-fn labelled(member: Member) -> Value {
+/// What its route leads to.
+fn beside_route(member: &Member) -> [Value; 2] {
+    let [service, slice, _] = of_member(*member);
+    [service, slice]
+}
+
+fn labelled(member: Member, label: &str) -> Value {
     let [.., mut route] = of_member(member);
-    let (name, value) = TOGETHER.split_once('=').unwrap_or_default();
+    let (name, value) = label.split_once('=').unwrap_or_default();
     route["metadata"]["labels"] = json!({ name: value });
     route
 }
@@ -244,7 +280,7 @@ mod tests {
     #[test]
     fn half_as_many_routes_as_there_are_come_together() {
         assert_eq!((together(10_000), together(1)), (5_000, 1));
-        let labels = &labelled(Dataset { ingresses: 1, later: 0 }.last())["metadata"]["labels"];
+        let labels = &labelled(Dataset { ingresses: 1, later: 0 }.last(), TOGETHER)["metadata"]["labels"];
         assert_eq!(labels, &json!({ "bench": "together" }));
     }
 }
