@@ -37,7 +37,7 @@ const BEFORE: &str = "bench=before";
 /// That Gateway.
 const LATE: &str = "late";
 
-/// Routes that come together, beside `ingresses`; as many are there before their Gateway.
+/// Routes that come together, beside `ingresses`.
 pub fn together(ingresses: usize) -> usize {
     ingresses.div_ceil(2)
 }
@@ -77,8 +77,7 @@ pub async fn measure(
 
     site.measured("endpoint_change", site.endpoint_changes(counts.changes), into).await?;
     let newcomers: Vec<Member> = dataset.newcomers().collect();
-    let (single, others) = newcomers.split_at(counts.routes.min(newcomers.len()));
-    let (together, before) = others.split_at(others.len() / 2);
+    let (single, together) = newcomers.split_at(counts.routes.min(newcomers.len()));
     let mut behind = Vec::new();
     site.measured("new_route", statuses.behind(&site, single, &mut behind), into).await?;
     let mut status = into.within("status_after_new_route");
@@ -89,7 +88,7 @@ pub async fn measure(
     let attached = statuses.attached(&site, together, &mut into.within("attached")).await?;
     site.memory_into("resident_after", into)?;
     let by_gateway =
-        statuses.attached_by_gateway(&site, before, &mut into.within("attached_by_gateway")).await?;
+        statuses.attached_by_gateway(&site, together, &mut into.within("attached_by_gateway")).await?;
     running.end().await?;
     // The controller would set them right, and take its share of the API server.
     let bare = statuses.bare(together).await?;
@@ -161,7 +160,11 @@ impl Statuses {
 
     /// The routes of `members` in one go, until all have their statuses. Their Services are there before.
     async fn attached(&self, site: &Site<'_>, members: &[Member], into: &mut Scope<'_>) -> Outcome<Duration> {
-        site.objects.create_all(members.iter().flat_map(beside_route)).await?;
+        let services = members.iter().flat_map(|member| {
+            let [service, slice, _] = of_member(*member);
+            [service, slice]
+        });
+        site.objects.create_all(services).await?;
         site.at_rest().await?;
         let before = site.worker().await?;
         let started = Instant::now();
@@ -178,7 +181,7 @@ impl Statuses {
         Ok(took)
     }
 
-    /// The routes of `members` are there, and then their Gateway comes: until all have their statuses.
+    /// More routes to the Services of `members` are there, and then their Gateway comes: until all have their statuses.
     async fn attached_by_gateway(
         &self,
         site: &Site<'_>,
@@ -187,10 +190,12 @@ impl Statuses {
     ) -> Outcome<Duration> {
         let routes = members.iter().map(|member| {
             let mut route = labelled(*member, BEFORE);
+            route["metadata"]["name"] = json!(format!("{LATE}-{}", member.name()));
             route["spec"]["parentRefs"] = json!([{ "name": LATE }]);
+            route["spec"]["hostnames"] = json!([format!("{LATE}-{}", member.host())]);
             route
         });
-        site.objects.create_all(members.iter().flat_map(beside_route).chain(routes)).await?;
+        site.objects.create_all(routes).await?;
         site.at_rest().await?;
         let started = Instant::now();
         site.objects.create(&gateway_of_all(LATE)).await?;
@@ -218,12 +223,6 @@ impl Statuses {
         }
         Ok(started.elapsed())
     }
-}
-
-/// What its route leads to.
-fn beside_route(member: &Member) -> [Value; 2] {
-    let [service, slice, _] = of_member(*member);
-    [service, slice]
 }
 
 fn labelled(member: Member, label: &str) -> Value {

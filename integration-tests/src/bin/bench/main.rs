@@ -187,7 +187,7 @@ async fn at_largest(
     if arguments.includes(Way::Gateway) {
         begin("Gateways", size);
         let counts = arguments.counts(size);
-        let dataset = Dataset { later: counts.routes + 2 * gateway_changes::together(size), ..dataset };
+        let dataset = Dataset { later: counts.routes + gateway_changes::together(size), ..dataset };
         gateway_changes::measure(cluster, (dataset, counts), SIDE_BY_SIDE, dir, &mut into.within("gateway"))
             .await?;
     }
