@@ -94,7 +94,7 @@ pub(super) fn of(got: &Got<'_>) -> (Arc<[u8]>, Vec<Finding>) {
     let found = few(found);
     let rejected: Vec<&str> = found.iter().map(|finding| &*finding.sentence).collect();
     let written = got.claims.fields.written();
-    let mut fields: Fields<'_> =
+    let mut fields: FieldTexts<'_> =
         written.iter().map(|(name, value)| (name.as_str(), value.get().into())).collect();
     let options = got.claims.groups.first().map_or("null", |group| group.options.json());
     fields.insert("options", options.into());
@@ -122,9 +122,9 @@ pub(super) fn of(got: &Got<'_>) -> (Arc<[u8]>, Vec<Finding>) {
 }
 
 /// JSON by the names of fields. What claims have as text is passed on as it is.
-type Fields<'t> = BTreeMap<&'t str, Cow<'t, str>>;
+type FieldTexts<'t> = BTreeMap<&'t str, Cow<'t, str>>;
 
-fn dict(fields: &Fields<'_>) -> String {
+fn dict(fields: &FieldTexts<'_>) -> String {
     let fields = fields.iter().map(|(name, value)| format!("{}:{value}", Value::from(*name)));
     format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
 }
@@ -365,7 +365,7 @@ impl Got<'_> {
     /// What each group has otherwise than the object as a whole.
     fn options_of_groups(&self) -> String {
         let mut groups = self.claims.groups.iter();
-        let mut all = Fields::new();
+        let mut all = FieldTexts::new();
         all.extend(groups.next().map(|group| (&*group.id, "{}".into())));
         all.extend(groups.map(|group| (&*group.id, group.options.json().into())));
         dict(&all)
