@@ -99,9 +99,7 @@ impl AskedPorts {
     /// Of a Service, if it asks for ports.
     pub fn of_service(object: &Object, settings: &Settings) -> Option<Self> {
         let (whole, any) = (format!("{PREFIX}{PORTS}"), format!("{PREFIX}{TCP}"));
-        if memmem::find(&object.json, any.as_bytes()).is_none() {
-            return None;
-        }
+        memmem::find(&object.json, any.as_bytes())?;
         let TcpService { metadata } = serde_json::from_slice(&object.json).ok()?;
         let annotations = metadata.annotations.unwrap_or_default();
         let names = [PORTS, TLS_SECRET, ALLOW_FROM, "proxy-protocol"];
