@@ -150,10 +150,12 @@ impl DebounceActor {
     }
 
     fn look_at_gate(&mut self, context: &mut Context<Self>) {
+        // The fleet's topic has a value from the start: its message is on the way.
+        let Some(unanswered) = self.inputs.fleet.as_ref().map(|fleet| fleet.unanswered) else { return };
         let none = Snapshots::default();
         let stores = self.inputs.stores.as_deref().unwrap_or(&none);
         let gate = match Gate::of(self.inputs.config.as_ref(), stores) {
-            Gate::Open => self.awaited_answers(context).map_or(Gate::Open, Gate::Unanswered),
+            Gate::Open if self.awaits_answers(unanswered, context) => Gate::Unanswered(unanswered),
             missing => missing,
         };
         self.schedule.set_open(gate == Gate::Open, Instant::now());
@@ -169,21 +171,17 @@ impl DebounceActor {
         }
     }
 
-    /// How many pods' answers the first render still waits for.
-    fn awaited_answers(&mut self, context: &mut Context<Self>) -> Option<usize> {
-        if self.options.generations.any() {
-            return None;
+    /// Whether the first render still waits for pods that have not answered.
+    fn awaits_answers(&mut self, unanswered: usize, context: &mut Context<Self>) -> bool {
+        if unanswered == 0 || self.options.generations.any() {
+            return false;
         }
-        // Its topic has a value: the message is on its way.
-        let Some(fleet) = &self.inputs.fleet else { return Some(0) };
-        let unanswered = Some(fleet.unanswered).filter(|pods| *pods > 0)?;
         let now = Instant::now();
         let until = *self.answers_until.get_or_insert(now + ANSWERS_WITHIN);
-        if until <= now {
-            return None;
+        if until > now {
+            self.alarm.set(until, context, Self::advance);
         }
-        self.alarm.set(until, context, Self::advance);
-        Some(unanswered)
+        until > now
     }
 
     fn reconcile(&mut self, context: &mut Context<Self>) {

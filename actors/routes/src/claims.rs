@@ -9,7 +9,7 @@ use super::{
 };
 use haptic_model::{Finding, ObjectRef, host_name::is_host};
 use serde::de::IgnoredAny;
-use serde_json::{Map, Value, value::RawValue};
+use serde_json::{Map, Value};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
@@ -95,12 +95,6 @@ impl Fields {
     /// The fields.
     #[must_use]
     pub fn read(&self) -> Map<String, Value> {
-        serde_json::from_str(&self.0).unwrap_or_default()
-    }
-
-    /// The fields as they are written, each as JSON.
-    #[must_use]
-    pub fn written(&self) -> BTreeMap<String, &RawValue> {
         serde_json::from_str(&self.0).unwrap_or_default()
     }
 

@@ -93,9 +93,9 @@ pub(super) fn of(got: &Got<'_>) -> (Arc<[u8]>, Vec<Finding>) {
     found.extend(got.asks_nobody());
     let found = few(found);
     let rejected: Vec<&str> = found.iter().map(|finding| &*finding.sentence).collect();
-    let written = got.claims.fields.written();
+    let own = got.claims.fields.read();
     let mut fields: FieldTexts<'_> =
-        written.iter().map(|(name, value)| (name.as_str(), value.get().into())).collect();
+        own.iter().map(|(name, value)| (name.as_str(), value.to_string().into())).collect();
     let options = got.claims.groups.first().map_or("null", |group| group.options.json());
     fields.insert("options", options.into());
     fields.insert(OPTIONS_OF_GROUPS, got.options_of_groups().into());
@@ -121,7 +121,7 @@ pub(super) fn of(got: &Got<'_>) -> (Arc<[u8]>, Vec<Finding>) {
     (dict(&fields).into_bytes().into(), found)
 }
 
-/// JSON by the names of fields. What claims have as text is passed on as it is.
+/// JSON by the names of fields. Options are passed on as the text that they are.
 type FieldTexts<'t> = BTreeMap<&'t str, Cow<'t, str>>;
 
 fn dict(fields: &FieldTexts<'_>) -> String {

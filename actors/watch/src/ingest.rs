@@ -323,6 +323,16 @@ mod tests {
         assert_eq!(taken.object.value().unwrap(), json!({"apiVersion": "v1", "kind": "Secret"}));
     }
 
+    /// Features of `serde_json` give keys a meaning; somebody else's crate may turn them on for all.
+    #[test]
+    fn no_key_of_an_object_has_a_meaning_for_the_parser() {
+        for key in ["$serde_json::private::RawValue", "$serde_json::private::Number"] {
+            let text = json!({"metadata": {"name": "a"}, "data": {key: "[1]"}}).to_string();
+            let parsed: Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(parsed["data"][key], "[1]", "{key}");
+        }
+    }
+
     #[test]
     fn a_new_resource_version_alone_gives_the_same_bytes() {
         let ingest = Ingest::new(&spec(&[], StoreKind::Full)).unwrap();

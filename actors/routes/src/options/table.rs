@@ -18,6 +18,7 @@ use std::{collections::HashMap, sync::LazyLock};
 /// The row of an option.
 #[must_use]
 pub fn row(name: &str) -> Option<&'static Row> {
+    // Each option of each object is looked for: a search in the order of the table compares eight names.
     static ROWS: LazyLock<HashMap<&str, &Row>> =
         LazyLock::new(|| TABLE.iter().map(|row| (row.name, row)).collect());
     ROWS.get(name).copied()
