@@ -164,7 +164,8 @@ fn admission(leading: &LeadingBy, pipeline: &Pipeline, checker: &Checker) -> Opt
     let own = OwnConfiguration { namespace: namespace.clone(), name: name.clone() };
     let (endpoint, events) = (pipeline.endpoint.clone(), pipeline.events.clone());
     let (readers, queue) = (pipeline.readers.clone(), pipeline.reviews.clone()?);
-    Some(Admission::open(client, own, readers, endpoint, queue, checker, events))
+    let named = pipeline.named.clone();
+    Some(Admission::open(client, own, readers, endpoint, queue, checker, named, events))
 }
 
 fn debug(pipeline: &Pipeline, log_level: LogLevel, protections: Value) -> DebugState {

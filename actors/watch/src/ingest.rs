@@ -106,6 +106,19 @@ impl Ingest {
         }
     }
 
+    /// The same for metadata alone: who is there, in which version.
+    pub(crate) fn of_metadata(spec: &WatchSpec) -> Self {
+        Self {
+            resource: spec.name.clone(),
+            index: Vec::new(),
+            ignore: Vec::new(),
+            references_only: true,
+            keeps_version: false,
+            object_bytes: spec.limits.object_bytes,
+            namespaces: SharedTexts::default(),
+        }
+    }
+
     /// The name under `watchedResources`.
     #[must_use]
     pub fn resource(&self) -> &Arc<str> {

@@ -8,6 +8,7 @@ pub mod actor;
 pub mod guard;
 pub mod ingest;
 pub mod left_out;
+pub mod named;
 pub mod pool;
 pub mod provided;
 pub mod pump;
@@ -21,6 +22,7 @@ pub mod update;
 pub mod writer;
 
 pub use actor::{RunningWatches, WatchActor, WatchSet, WatchSetActor};
+pub use named::NamedStores;
 pub use pool::Pool;
 pub use pump::WatchTask;
 pub use source::{ObjectSource, OpenedSource, directory::Directory};

@@ -23,7 +23,7 @@ use std::{
     time::{Duration, Instant},
 };
 use tokio::{
-    sync::{mpsc, watch},
+    sync::{Notify, mpsc, watch},
     task::JoinHandle,
 };
 
@@ -80,13 +80,15 @@ impl WatchTask {
             Ok(ingest) => Arc::new(ingest),
             Err(error) => return self.refuse(&error).await,
         };
-        let source = WatchSource::new(&self.origin, &self.spec, &ingest, &self.pool);
+        let source = WatchSource::new(&self.origin, &self.spec, &ingest, &self.pool, &self.stores);
         let (claim, base) = self.stores.claim(&self.spec.name);
         let fetch = source.on_demand();
         let base = base.with_fetch(fetch.clone().map(|fetch| fetch as Arc<dyn FetchObject>));
         let mut writer = StoreWriter::new(base, self.spec.limits).with_own_status(self.spec.owns_status());
         if let Some(guarding) = &self.guarding {
-            writer = writer.guarded(guarding.remarks.latest().watched.get(&*self.spec.name).copied());
+            let expected = guarding.remarks.latest().watched.get(&*self.spec.name).copied();
+            // What an earlier process held for some that are no longer named has not vanished.
+            writer = writer.guarded(expected.filter(|_| !self.spec.is_named()));
         }
         let (sender, updates) = mpsc::channel(BATCH);
         let (wanted, wants) = watch::channel(BTreeSet::new());
@@ -102,6 +104,7 @@ impl WatchTask {
             held: None,
             left_out: RejectedObjects::default(),
             malformed: BTreeSet::new(),
+            waiting: Vec::new(),
         };
         pump.run(updates).await;
     }
@@ -130,6 +133,8 @@ struct Pump {
     left_out: RejectedObjects,
     /// What was told to be malformed, as far as that is remembered.
     malformed: BTreeSet<Arc<ObjectRef>>,
+    /// Who waits until what was taken is published.
+    waiting: Vec<Arc<Notify>>,
 }
 
 impl Pump {
@@ -152,9 +157,10 @@ impl Pump {
             if !self.writer.is_complete() {
                 continue;
             }
-            if !self.publish() {
+            if !self.publish().await {
                 return;
             }
+            self.waiting.drain(..).for_each(|waiting| waiting.notify_one());
             self.look_at_limits();
         }
     }
@@ -182,11 +188,12 @@ impl Pump {
                 self.outdate(reference);
             }
             Update::Oversized(_, oversized) => self.outdate(&oversized.object),
-            Update::ListEnded(_) => {
+            Update::ListEnded(_) | Update::Recovered => {
                 self.failure = None;
                 self.claim.note_trouble(None);
             }
             Update::OfferEnded(_) => self.failure = None,
+            Update::Awaited(waiting) => self.waiting.push(waiting.clone()),
             Update::Scopes(_)
             | Update::ListBegun(_)
             | Update::Kept(..)
@@ -203,12 +210,16 @@ impl Pump {
         self.writer.set_level(pool.level());
     }
 
-    /// Publishes what changed; `false` when another pump owns the store now.
-    fn publish(&mut self) -> bool {
+    /// Publishes what changed, with what that names; `false` when another pump owns the store now.
+    async fn publish(&mut self) -> bool {
         let change = self.writer.take_changes();
         let initial = !self.told_synced;
         if change.is_none() && !initial {
             return true;
+        }
+        let (stores, name) = (&self.job.stores, &self.job.spec.name);
+        if !initial && !self.job.spec.is_named() {
+            stores.named().fetch_named_since(&stores.last(name), self.writer.snapshot()).await;
         }
         if !self.claim.publish(self.writer.snapshot(), change.unwrap_or_default()) {
             return false;

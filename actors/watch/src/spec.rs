@@ -73,6 +73,17 @@ impl WatchSpec {
         self.resource.api_version.split_once('/').map_or("", |(group, _)| group)
     }
 
+    /// Whether the store holds what others name.
+    #[must_use]
+    pub fn is_named(&self) -> bool {
+        self.resource.store == StoreKind::Named
+    }
+
+    /// Whether an API server is asked for metadata only, and for objects one by one.
+    pub(crate) fn watches_metadata(&self) -> bool {
+        self.is_on_demand() || self.is_named()
+    }
+
     /// Whether only references are kept.
     #[must_use]
     pub fn is_on_demand(&self) -> bool {

@@ -3,6 +3,7 @@
 //! A writer holds a claim. A new claim on a name voids the one before, so a pump that is being stopped can publish
 //! nothing any more. Version numbers of a name never start again, so no read recorded before can be mistaken.
 
+use crate::named::NamedStores;
 use haptic_model::{
     AllLeftOut, MassDeletion, MassDeletions, RejectedObjects, Snapshot, Snapshots, cause::StoreChanges,
     pipeline::Cause,
@@ -24,6 +25,7 @@ struct StoresState {
     missing: Publisher<MassDeletions>,
     left_out: Publisher<AllLeftOut>,
     state: Mutex<State>,
+    named: NamedStores,
 }
 
 #[derive(Debug, Default)]
@@ -62,7 +64,14 @@ impl Stores {
         let ((snapshots, topic_of_all), (troubles, _)) =
             (topic(Snapshots::default()), topic(Troubles::new()));
         let ((missing, _), (left_out, _)) = (topic(MassDeletions::new()), topic(AllLeftOut::new()));
-        let shared = StoresState { snapshots, troubles, missing, left_out, state: Mutex::default() };
+        let shared = StoresState {
+            snapshots,
+            troubles,
+            missing,
+            left_out,
+            state: Mutex::default(),
+            named: NamedStores::default(),
+        };
         (Self(Arc::new(shared)), topic_of_all)
     }
 
@@ -82,6 +91,17 @@ impl Stores {
     #[must_use]
     pub fn left_out(&self) -> Topic<AllLeftOut> {
         self.0.left_out.topic()
+    }
+
+    /// Those of them that hold what others name.
+    #[must_use]
+    pub fn named(&self) -> &NamedStores {
+        &self.0.named
+    }
+
+    /// What a store was published with last, or was taken off the topic with.
+    pub(crate) fn last(&self, name: &str) -> Arc<Snapshot> {
+        self.state().stores.get(name).map(|store| store.last.clone()).unwrap_or_default()
     }
 
     /// Claims a store and gives what it last held, to go on from.

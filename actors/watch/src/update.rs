@@ -3,6 +3,7 @@
 use crate::ingest::Ingested;
 use haptic_model::{ObjectRef, Oversized};
 use std::{collections::BTreeSet, sync::Arc};
+use tokio::sync::Notify;
 
 /// The part of a resource that one list covers: a namespace, or `""` for all of it.
 pub type ListScope = Arc<str>;
@@ -39,4 +40,8 @@ pub enum Update {
     Absent(String),
     /// The watch does not work at present and is tried again: what is wrong, and what to do.
     Failed(String),
+    /// All that could not be read has been read.
+    Recovered,
+    /// Somebody waits until what came before this is published.
+    Awaited(Arc<Notify>),
 }

@@ -161,7 +161,7 @@ impl StoreWriter {
             Update::Offered(namespace, object) => self.offered(&namespace, object),
             Update::OfferEnded(_) => self.offer = None,
             Update::Absent(_) if self.snapshot.is_empty() => self.set_scopes(BTreeSet::new()),
-            Update::Absent(_) | Update::Failed(_) => {}
+            Update::Absent(_) | Update::Failed(_) | Update::Recovered | Update::Awaited(_) => {}
         }
         self.end_first_round();
     }

@@ -43,7 +43,7 @@
 {{- $rules := dict -}}
 {{- range . -}}
 {{- $group := contains "/" .apiVersion | ternary (splitList "/" .apiVersion | first) "" -}}
-{{- $verbs := eq (.store | default "full") "on-demand" | ternary "get, list, watch" "list, watch" -}}
+{{- $verbs := has (.store | default "full") (list "on-demand" "named") | ternary "get, list, watch" "list, watch" -}}
 {{- $one := regexFind "^metadata\\.name=[^,]+$" (.fieldSelector | default "") | trimPrefix "metadata.name=" -}}
 {{- $key := printf "%s|%s|%s" $group $verbs $one -}}
 {{- $_ := set $rules $key (append (get $rules $key | default list) .resources) -}}

@@ -32,6 +32,7 @@ mod limits;
 mod literal_paths;
 mod mass_deletion;
 mod metrics;
+mod named;
 mod observers;
 mod original;
 mod pages;
@@ -122,6 +123,7 @@ fn through_agents() -> Vec<Journey> {
         journey("leader_findings", findings::told_once_and_gone_with_their_cause),
         journey("leader_addresses", reports::addresses_of_ingresses),
         journey("secrets_planted_are_in_no_output", secrets::planted_ones_are_in_no_output),
+        journey("secrets_only_named_ones_are_read", named::only_named_ones_are_read),
         journey("recording_is_replayed_elsewhere", recording::is_replayed_elsewhere),
         journey("webhook_under_attack_by_strangers", attack::by_strangers),
         journey("webhook_under_attack_by_insiders", attack::by_insiders),

@@ -1,4 +1,4 @@
-//! What a built-in library reads object by object as it changes, which an on-demand store cannot give.
+//! What a built-in library reads object by object as it changes, which a store that does not hold all objects cannot give.
 
 use haptic_model::{Diagnostic, HAProxyTemplateConfigSpec, Severity, crd::StoreKind};
 
@@ -8,17 +8,25 @@ const LIBRARY: &str = "ingress";
 /// Watched resource, what is missed, whether anything works without it.
 const READ_WHOLE: [(&str, &str, Severity); 3] = [
     ("ingresses", "no Ingress would be served", Severity::Error),
-    ("labelledsecrets", "users and CAs of Ingresses would not be read", Severity::Error),
+    (NAMED, "users and CAs of Ingresses would not be read", Severity::Error),
     ("services", "names of ExternalName Services are not looked up", Severity::Warning),
 ];
+/// Of these it reads those that are named.
+const NAMED: &str = "labelledsecrets";
 
 pub(super) fn problems(spec: &HAProxyTemplateConfigSpec, problems: &mut Vec<Diagnostic>) {
     if !spec.libraries.iter().any(|library| library == LIBRARY) {
         return;
     }
     for (name, missed, severity) in READ_WHOLE {
-        if spec.watched_resources.get(name).is_some_and(|watched| watched.store == StoreKind::OnDemand) {
-            let what = format!("the library {LIBRARY} cannot read {name} from an on-demand store: {missed}");
+        let store = spec.watched_resources.get(name).map(|watched| watched.store);
+        let kind = match store {
+            Some(StoreKind::OnDemand) => Some("an on-demand"),
+            Some(StoreKind::Named) if name != NAMED => Some("a named"),
+            _ => None,
+        };
+        if let Some(kind) = kind {
+            let what = format!("the library {LIBRARY} cannot read {name} from {kind} store: {missed}");
             let field = format!("spec.watchedResources.{name}.store");
             let problem = Diagnostic { severity, ..Diagnostic::error("basic", what) };
             problems.push(problem.at_field(field).help("Set store: full, which is the default"));
@@ -31,11 +39,15 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn said(libraries: &[&str], on_demand: &str) -> Vec<(Severity, String)> {
+    fn said(libraries: &[&str], watched: &str) -> Vec<(Severity, String)> {
+        said_of(libraries, watched, "on-demand")
+    }
+
+    fn said_of(libraries: &[&str], watched: &str, store: &str) -> Vec<(Severity, String)> {
         let spec = json!({
             "credentialsSecretRef": {"name": "c"}, "podSelector": {"matchLabels": {"a": "b"}},
             "libraries": libraries,
-            "watchedResources": {on_demand: {"apiVersion": "v1", "resources": "x", "store": "on-demand"}},
+            "watchedResources": {watched: {"apiVersion": "v1", "resources": "x", "store": store}},
         });
         let mut all = Vec::new();
         problems(&serde_json::from_value(spec).unwrap(), &mut all);
@@ -53,5 +65,14 @@ mod tests {
             assert_eq!(said(&["base", "ssl"], name), []);
         }
         assert_eq!(said(&["base", "ssl", "ingress"], "secrets"), []);
+    }
+
+    #[test]
+    fn secrets_may_be_those_that_are_named_and_ingresses_may_not() {
+        assert_eq!(said_of(&["ingress"], NAMED, "named"), []);
+        let [(Severity::Error, sentence)] = &said_of(&["ingress"], "ingresses", "named")[..] else {
+            panic!()
+        };
+        assert!(sentence.contains("a named store"), "{sentence}");
     }
 }

@@ -2,6 +2,7 @@
 
 use backon::{BackoffBuilder, ExponentialBackoff};
 use haptic_runtime::retry::{self, pauses};
+use std::time::Duration;
 
 /// Waits between failures in a row.
 #[derive(Debug)]
@@ -24,8 +25,13 @@ impl Backoff {
 
     /// Counts a failure and waits.
     pub(crate) async fn wait(&mut self) {
+        tokio::time::sleep(self.pause()).await;
+    }
+
+    /// Counts a failure: how long to wait.
+    pub(crate) fn pause(&mut self) -> Duration {
         self.failures += 1;
-        tokio::time::sleep(self.waits.next().unwrap_or(retry::LONGEST)).await;
+        self.waits.next().unwrap_or(retry::LONGEST)
     }
 
     /// Failures since the last success.

@@ -3,12 +3,27 @@
 use super::messages;
 use crate::spec::WatchSpec;
 use kube::{Client, api::ApiResource};
+use std::sync::{Arc, PoisonError, RwLock};
 
 /// A resource the API server serves.
 #[derive(Clone, Debug)]
 pub(crate) struct Served {
     pub(crate) resource: ApiResource,
     pub(crate) namespaced: bool,
+}
+
+/// The resource, for those who ask for its objects one by one, once it has been discovered; clones are the same.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DiscoveredResource(Arc<RwLock<Option<Arc<Served>>>>);
+
+impl DiscoveredResource {
+    pub(crate) fn set(&self, served: Arc<Served>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(served);
+    }
+
+    pub(crate) fn get(&self) -> Option<Arc<Served>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 /// Why a resource cannot be watched; a sentence each.

@@ -4,10 +4,9 @@
 
 use super::{
     backoff::Backoff,
-    discovery::{DiscoveryFailure, Served, discover},
+    discovery::{DiscoveredResource, DiscoveryFailure, Served, discover},
     messages::{self, Remedy},
     offers::Offers,
-    on_demand::OnDemand,
     raw::{PAGE, RawSource},
 };
 use crate::{
@@ -45,7 +44,7 @@ pub(crate) struct KubernetesSource {
     spec: Arc<WatchSpec>,
     ingest: Arc<Ingest>,
     pool: Pool,
-    on_demand: Option<Arc<OnDemand>>,
+    discovered: DiscoveredResource,
 }
 
 /// Why a watch came to an end.
@@ -60,12 +59,12 @@ type WatchFuture = Result<std::convert::Infallible, WatchEnd>;
 
 impl KubernetesSource {
     pub(crate) fn new(client: Client, spec: Arc<WatchSpec>, ingest: Arc<Ingest>, pool: Pool) -> Self {
-        let on_demand = spec.is_on_demand().then(|| OnDemand::from_cluster(client.clone(), &spec, &ingest));
-        Self { client, spec, ingest, pool, on_demand }
+        Self { client, spec, ingest, pool, discovered: DiscoveredResource::default() }
     }
 
-    pub(crate) fn on_demand(&self) -> Option<Arc<OnDemand>> {
-        self.on_demand.clone()
+    /// The resource, once it is known.
+    pub(crate) fn discovered(&self) -> DiscoveredResource {
+        self.discovered.clone()
     }
 
     /// Watches until `out` is closed.
@@ -115,9 +114,7 @@ impl KubernetesSource {
                 resource.resources
             ));
         }
-        if let Some(on_demand) = &self.on_demand {
-            on_demand.served(served.clone());
-        }
+        self.discovered.set(served.clone());
         let offers = Offers {
             client: self.client.clone(),
             spec: self.spec.clone(),
@@ -214,7 +211,7 @@ impl KubernetesSource {
 
     /// Watches one scope for ever.
     async fn scope(self, scope: ListScope, served: Arc<Served>, out: Sender<Update>) -> WatchFuture {
-        if self.spec.is_on_demand() {
+        if self.spec.watches_metadata() {
             self.scope_of::<true>(scope, served, out).await
         } else {
             self.scope_of::<false>(scope, served, out).await

@@ -5,6 +5,7 @@ pub mod directory;
 mod discovery;
 mod kubernetes;
 mod messages;
+mod named;
 mod offers;
 pub mod on_demand;
 mod raw;
@@ -13,11 +14,13 @@ use crate::{
     ingest::Ingest,
     pool::Pool,
     spec::WatchSpec,
+    stores::Stores,
     update::{ListScope, Update},
 };
 use directory::{Directory, DirectoryError};
 use haptic_runtime::Events;
 use kubernetes::KubernetesSource;
+use named::NamedSource;
 use on_demand::OnDemand;
 use std::{collections::BTreeSet, fmt, path::PathBuf, sync::Arc};
 use tokio::sync::{mpsc, watch};
@@ -56,7 +59,8 @@ impl ObjectSource {
 /// One watch's source.
 #[derive(Debug)]
 pub(crate) enum WatchSource {
-    Kubernetes(KubernetesSource),
+    Kubernetes(KubernetesSource, Option<Arc<OnDemand>>),
+    Named(NamedSource),
     Directory {
         directory: Directory,
         spec: Arc<WatchSpec>,
@@ -71,33 +75,46 @@ impl WatchSource {
         spec: &Arc<WatchSpec>,
         ingest: &Arc<Ingest>,
         pool: &Pool,
+        stores: &Stores,
     ) -> Self {
-        match origin {
-            OpenedSource::Cluster(client) => {
-                let (client, pool) = (client.clone(), pool.clone());
-                Self::Kubernetes(KubernetesSource::new(client, spec.clone(), ingest.clone(), pool))
+        let (client, (spec, ingest)) = match origin {
+            OpenedSource::Cluster(client) => (client.clone(), (spec.clone(), ingest.clone())),
+            OpenedSource::Directory(directory) => {
+                return Self::Directory {
+                    directory: directory.clone(),
+                    spec: spec.clone(),
+                    ingest: ingest.clone(),
+                    on_demand: spec
+                        .is_on_demand()
+                        .then(|| OnDemand::from_files(directory.clone(), spec, ingest)),
+                };
             }
-            OpenedSource::Directory(directory) => Self::Directory {
-                directory: directory.clone(),
-                spec: spec.clone(),
-                ingest: ingest.clone(),
-                on_demand: spec.is_on_demand().then(|| OnDemand::from_files(directory.clone(), spec, ingest)),
-            },
+        };
+        if spec.is_named() {
+            let of_metadata = Arc::new(Ingest::of_metadata(&spec));
+            let metadata = KubernetesSource::new(client.clone(), spec.clone(), of_metadata, pool.clone());
+            return Self::Named(NamedSource { metadata, client, spec, ingest, stores: stores.clone() });
         }
+        let source = KubernetesSource::new(client.clone(), spec.clone(), ingest.clone(), pool.clone());
+        let fetch =
+            || OnDemand::from_cluster(client, source.discovered(), &spec, &ingest, stores.named().clone());
+        let on_demand = spec.is_on_demand().then(fetch);
+        Self::Kubernetes(source, on_demand)
     }
 
     /// What fetches the objects of an on-demand store.
     pub(crate) fn on_demand(&self) -> Option<Arc<OnDemand>> {
         match self {
-            Self::Kubernetes(source) => source.on_demand(),
-            Self::Directory { on_demand, .. } => on_demand.clone(),
+            Self::Kubernetes(_, on_demand) | Self::Directory { on_demand, .. } => on_demand.clone(),
+            Self::Named(_) => None,
         }
     }
 
     /// Sends updates for as long as `out` is open. Of the namespaces in `wanted`, what there is is sent again.
     pub(crate) async fn run(self, out: mpsc::Sender<Update>, wanted: watch::Receiver<BTreeSet<ListScope>>) {
         match self {
-            Self::Kubernetes(source) => source.run(out, wanted).await,
+            Self::Kubernetes(source, _) => source.run(out, wanted).await,
+            Self::Named(source) => source.run(out, wanted).await,
             Self::Directory { directory, spec, ingest, .. } => {
                 directory.subscribe(spec, ingest, out, wanted).await;
             }

@@ -63,7 +63,7 @@ impl Offers {
         loop {
             let namespace = next(&mut wanted).await;
             let began = Instant::now();
-            match self.spec.is_on_demand() {
+            match self.spec.watches_metadata() {
                 true => self.offer::<true>(&namespace).await?,
                 false => self.offer::<false>(&namespace).await?,
             }

@@ -3,8 +3,13 @@
 //! The cache is bounded in bytes, and an object is dropped from it as soon as the watch sees a change. Called from
 //! render threads, which wait here; never from the runtime's own workers.
 
-use super::{directory::Directory, discovery::Served, messages, raw::RawSource};
-use crate::{ingest::Ingest, spec::WatchSpec};
+use super::{
+    directory::Directory,
+    discovery::{DiscoveredResource, Served},
+    messages,
+    raw::RawSource,
+};
+use crate::{ingest::Ingest, named::NamedStores, spec::WatchSpec};
 use haptic_model::{
     Object, ObjectRef,
     store::{FetchError, FetchObject},
@@ -13,7 +18,7 @@ use kube::{Api, Client};
 use moka::sync::Cache;
 use std::{
     fmt,
-    sync::{Arc, Mutex, PoisonError, RwLock, mpsc},
+    sync::{Arc, Mutex, PoisonError, mpsc},
     time::Duration,
 };
 use tokio::runtime::Handle;
@@ -33,6 +38,8 @@ pub struct OnDemand {
     cache: Cache<Arc<ObjectRef>, Arc<Object>>,
     /// Counts changes seen, so that an answer which a change overtook is not kept.
     changes: Mutex<u64>,
+    /// Are told of what the objects name.
+    named: NamedStores,
 }
 
 enum FetchSource {
@@ -40,36 +47,38 @@ enum FetchSource {
     Cluster {
         client: Client,
         runtime: Handle,
-        served: RwLock<Option<Arc<Served>>>,
+        served: DiscoveredResource,
     },
     Files(Directory),
 }
 
 impl OnDemand {
-    pub(crate) fn from_cluster(client: Client, spec: &Arc<WatchSpec>, ingest: &Arc<Ingest>) -> Arc<Self> {
-        Self::new(
-            FetchSource::Cluster { client, runtime: Handle::current(), served: RwLock::default() },
-            spec,
-            ingest,
-        )
+    pub(crate) fn from_cluster(
+        client: Client,
+        served: DiscoveredResource,
+        spec: &Arc<WatchSpec>,
+        ingest: &Arc<Ingest>,
+        named: NamedStores,
+    ) -> Arc<Self> {
+        let origin = FetchSource::Cluster { client, runtime: Handle::current(), served };
+        Self::new(origin, spec, ingest, named)
     }
 
     pub(crate) fn from_files(directory: Directory, spec: &Arc<WatchSpec>, ingest: &Arc<Ingest>) -> Arc<Self> {
-        Self::new(FetchSource::Files(directory), spec, ingest)
+        Self::new(FetchSource::Files(directory), spec, ingest, NamedStores::default())
     }
 
-    fn new(origin: FetchSource, spec: &Arc<WatchSpec>, ingest: &Arc<Ingest>) -> Arc<Self> {
+    fn new(
+        origin: FetchSource,
+        spec: &Arc<WatchSpec>,
+        ingest: &Arc<Ingest>,
+        named: NamedStores,
+    ) -> Arc<Self> {
         let weigh =
             |_: &Arc<ObjectRef>, object: &Arc<Object>| u32::try_from(object.json.len()).unwrap_or(u32::MAX);
         let cache = Cache::builder().max_capacity(CAPACITY).weigher(weigh).time_to_live(TIME_TO_LIVE).build();
-        Arc::new(Self { spec: spec.clone(), ingest: ingest.clone(), origin, cache, changes: Mutex::new(0) })
-    }
-
-    /// Tells how the API server calls the resource.
-    pub(crate) fn served(&self, resource: Arc<Served>) {
-        if let FetchSource::Cluster { served, .. } = &self.origin {
-            *served.write().unwrap_or_else(PoisonError::into_inner) = Some(resource);
-        }
+        let (spec, ingest) = (spec.clone(), ingest.clone());
+        Arc::new(Self { spec, ingest, origin, cache, changes: Mutex::new(0), named })
     }
 
     /// The object changed: the next read fetches it.
@@ -101,9 +110,8 @@ impl OnDemand {
         match &self.origin {
             FetchSource::Files(directory) => directory.fetch(&self.spec, &self.ingest, reference, PATIENCE),
             FetchSource::Cluster { client, runtime, served } => {
-                let served = served.read().unwrap_or_else(PoisonError::into_inner).clone();
                 let unknown = || format!("{reference} cannot be fetched: its resource is not known yet");
-                let served = served.ok_or_else(|| FetchError::Unanswered(unknown()))?;
+                let served = served.get().ok_or_else(|| FetchError::Unanswered(unknown()))?;
                 let (answer, answered) = mpsc::sync_channel(1);
                 let call =
                     fetch(client.clone(), served, self.spec.clone(), self.ingest.clone(), reference.clone());
@@ -128,8 +136,23 @@ impl FetchObject for OnDemand {
         let asked_at = self.changes();
         let Some(object) = self.load(reference)?.map(Arc::new) else { return Ok(None) };
         self.keep(reference, &object, asked_at);
+        self.named.ask_for_named_by(&object);
         Ok(Some(object))
     }
+}
+
+/// One object as it is now, if it is there.
+pub(super) async fn get(
+    client: Client,
+    served: &Served,
+    reference: &ObjectRef,
+) -> kube::Result<Option<RawSource<false>>> {
+    let api: Api<RawSource<false>> = if served.namespaced {
+        Api::namespaced_with(client, &reference.namespace, &served.resource)
+    } else {
+        Api::all_with(client, &served.resource)
+    };
+    api.get_opt(&reference.name).await
 }
 
 async fn fetch(
@@ -139,12 +162,7 @@ async fn fetch(
     ingest: Arc<Ingest>,
     reference: Arc<ObjectRef>,
 ) -> Result<Option<Object>, FetchError> {
-    let api: Api<RawSource<false>> = if served.namespaced {
-        Api::namespaced_with(client, &reference.namespace, &served.resource)
-    } else {
-        Api::all_with(client, &served.resource)
-    };
-    match api.get_opt(&reference.name).await {
+    match get(client, &served, &reference).await {
         Ok(None) => Ok(None),
         Ok(Some(raw)) => ingest.take_whole(raw.typed(&served.resource)).map(Some).map_err(|malformed| {
             FetchError::Unusable(format!("{reference} cannot be used: {}", malformed.message))

@@ -15,7 +15,7 @@ use serde::{
     de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 use serde_json::Value;
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, fmt, sync::Arc};
 
 /// Objects that are asked for at once: with 1.5 MiB each, which is the most that the API server stores, a page takes 75 MB, and
 /// as much again while it is read.
@@ -79,6 +79,11 @@ fn meta(text: &[u8]) -> ObjectMeta {
 }
 
 impl<const METADATA: bool> RawSource<METADATA> {
+    /// `metadata.resourceVersion`.
+    pub(crate) fn version(&self) -> Arc<str> {
+        self.meta.resource_version.as_deref().unwrap_or_default().into()
+    }
+
     /// The object, with the type that items of a list lack and watch events have: both must give the same bytes.
     pub(crate) fn typed(&self, resource: &ApiResource) -> Value {
         let mut value: Value = serde_json::from_slice(&self.text).unwrap_or_default();

@@ -1,0 +1,359 @@
+//! Where a named store gets its objects from: a watch of metadata, and a request for each object that others name.
+//!
+//! What it sends is what a watch of whole objects would send, for those that are named.
+
+use super::{
+    backoff::Backoff, discovery::DiscoveredResource, kubernetes::KubernetesSource, messages, on_demand,
+};
+use crate::{
+    ingest::{Ingest, Ingested},
+    named::{
+        ConfigurationWords, KnownObjects, MetadataChange, ObjectName, Question, Registration, ToFetch, lock,
+        missing_in, missing_since,
+    },
+    spec::WatchSpec,
+    stores::Stores,
+    update::{ListScope, Update},
+};
+use futures::StreamExt;
+use haptic_model::{ObjectRef, Snapshot, Snapshots};
+use kube::Client;
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    fmt,
+    sync::Arc,
+};
+use tokio::{
+    sync::{mpsc, watch},
+    time::Instant,
+};
+
+/// So many updates of metadata may wait.
+const BATCH: usize = 512;
+/// So many requests are under way at once.
+const AT_ONCE: usize = 32;
+/// Looking through all objects for new names is done in no more than this part of the time.
+const REST: u32 = 10;
+
+/// Sends the objects of one named store.
+pub(crate) struct NamedSource {
+    pub metadata: KubernetesSource,
+    pub client: Client,
+    pub spec: Arc<WatchSpec>,
+    /// For whole objects.
+    pub ingest: Arc<Ingest>,
+    pub stores: Stores,
+}
+
+/// Nobody listens any more.
+#[derive(Debug)]
+struct Closed;
+
+/// How an object goes to the store: as one of a list, as a change, or offered again.
+type AsUpdate = fn(ListScope, Ingested) -> Update;
+
+struct NamedObjects {
+    source: NamedSource,
+    served: DiscoveredResource,
+    out: mpsc::Sender<Update>,
+    registration: Registration,
+    /// The other stores as they were looked through last.
+    seen: BTreeMap<Arc<str>, Arc<Snapshot>>,
+    configuration: Arc<ConfigurationWords>,
+    /// Running lists, with what they have named so far.
+    lists: HashMap<ListScope, HashSet<Arc<ObjectRef>>>,
+    /// What an earlier life of this source had given to the store.
+    before: BTreeSet<ObjectName>,
+    /// What is to be fetched before anything else is sent.
+    fetches: BTreeMap<ObjectName, (ToFetch, AsUpdate)>,
+    /// New objects, which somebody may name.
+    new: BTreeSet<ObjectName>,
+    /// When these may be looked for next.
+    next_look: Instant,
+    /// What could not be fetched, and when it is tried again.
+    failed: BTreeSet<ObjectName>,
+    retry_at: Instant,
+    retries: Backoff,
+}
+
+impl NamedSource {
+    /// Sends updates for as long as `out` is open.
+    pub(crate) async fn run(self, out: mpsc::Sender<Update>, wanted: watch::Receiver<BTreeSet<ListScope>>) {
+        let (sender, updates) = mpsc::channel(BATCH);
+        let (registration, questions) = self.stores.named().register(&self.spec.name);
+        let metadata = self.metadata.clone();
+        let before = self.stores.last(&self.spec.name);
+        let before = before.iter().map(|object| name_of(&object.reference)).collect();
+        let objects = NamedObjects {
+            served: metadata.discovered(),
+            source: self,
+            out: out.clone(),
+            registration,
+            seen: BTreeMap::new(),
+            configuration: Arc::default(),
+            lists: HashMap::new(),
+            before,
+            fetches: BTreeMap::new(),
+            new: BTreeSet::new(),
+            next_look: Instant::now(),
+            failed: BTreeSet::new(),
+            retry_at: Instant::now(),
+            retries: Backoff::new(),
+        };
+        tokio::select! {
+            () = metadata.run(sender, wanted) => {}
+            Err(Closed) = objects.run(updates, questions) => {}
+            () = out.closed() => {}
+        }
+    }
+}
+
+impl NamedObjects {
+    async fn run(
+        mut self,
+        mut updates: mpsc::Receiver<Update>,
+        mut questions: mpsc::Receiver<Question>,
+    ) -> Result<(), Closed> {
+        let mut topic = self.source.stores.topic();
+        let mut batch = Vec::with_capacity(BATCH);
+        loop {
+            let is_ready = self.known(|known| known.is_ready);
+            let (next_look, is_new) = (self.next_look, is_ready && !self.new.is_empty());
+            let (retry_at, has_failed) = (self.retry_at, !self.failed.is_empty());
+            tokio::select! {
+                read = updates.recv_many(&mut batch, BATCH) => {
+                    if read == 0 {
+                        return Err(Closed);
+                    }
+                    for update in batch.drain(..) {
+                        self.take(update).await?;
+                    }
+                }
+                Some(question) = questions.recv() => {
+                    self.want(question.objects, Update::Put);
+                    self.fetch().await?;
+                    self.send(Update::Awaited(question.answered)).await?;
+                }
+                snapshots = topic.changed(), if is_ready => self.look_at_changes(&snapshots),
+                () = tokio::time::sleep_until(next_look), if is_new => self.look_for_new().await,
+                () = tokio::time::sleep_until(retry_at), if has_failed => {
+                    let failed = std::mem::take(&mut self.failed);
+                    self.want(failed, Update::Put);
+                }
+            }
+            self.fetch().await?;
+        }
+    }
+
+    /// Takes one update of metadata.
+    async fn take(&mut self, update: Update) -> Result<(), Closed> {
+        match update {
+            Update::Listed(scope, object) => {
+                let reference = object.object.reference.clone();
+                self.lists.entry(scope.clone()).or_default().insert(reference.clone());
+                match self.see(&scope, &object) {
+                    MetadataChange::Same => return self.send(Update::Kept(scope, reference)).await,
+                    MetadataChange::Changed => self.want([name_of(&reference)], Update::Listed),
+                    MetadataChange::NotHeld => {}
+                }
+            }
+            Update::Put(scope, object) => {
+                let name = name_of(&object.object.reference);
+                match self.see(&scope, &object) {
+                    MetadataChange::Same => {}
+                    MetadataChange::Changed => self.want([name], Update::Put),
+                    MetadataChange::NotHeld => drop(self.new.insert(name)),
+                }
+            }
+            Update::Offered(scope, object) => {
+                let reference = object.object.reference;
+                if self.known(|known| known.is_held(&reference)) {
+                    let name = name_of(&reference);
+                    self.fetches.insert(name, (ToFetch { scope, reference }, Update::Offered));
+                }
+            }
+            Update::Gone(scope, reference) => {
+                let name = name_of(&reference);
+                self.fetches.remove(&name);
+                self.new.remove(&name);
+                self.failed.remove(&name);
+                if self.known(|known| known.forget(&reference)) {
+                    self.send(Update::Gone(scope, reference)).await?;
+                }
+            }
+            Update::ListEnded(scope) => {
+                self.end_list(&scope).await?;
+                self.send(Update::ListEnded(scope)).await?;
+            }
+            Update::Scopes(scopes) => {
+                self.known(|known| known.forget_all(|scope, _| !scopes.contains(scope)));
+                self.send(Update::Scopes(scopes)).await?;
+            }
+            Update::ListBegun(scope) => {
+                self.lists.insert(scope.clone(), HashSet::new());
+                self.send(Update::ListBegun(scope)).await?;
+            }
+            other => {
+                self.fetch().await?;
+                self.send(other).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A list has ended: what it did not name is gone, and what others name of it is fetched. A store's first one waits until the other stores
+    /// are read: nobody knows before what they name.
+    async fn end_list(&mut self, ended: &ListScope) -> Result<(), Closed> {
+        let listed = self.lists.remove(ended).unwrap_or_default();
+        self.known(|known| known.forget_all(|scope, object| scope == ended && !listed.contains(object)));
+        if !self.known(|known| known.is_ready) {
+            let (named, mut topic) = (self.source.stores.named().clone(), self.source.stores.topic());
+            let had_any = !self.before.is_empty();
+            let snapshots = topic.wait_for(|snapshots| had_any || named.is_complete(snapshots)).await;
+            self.see_all(&snapshots);
+        }
+        let of_list = |object: &&Arc<ObjectRef>| listed.contains(*object);
+        let not_held =
+            self.known(|known| known.not_held().filter(of_list).map(|object| name_of(object)).collect());
+        let mut named = self.named_among(&not_held).await;
+        named.extend(not_held.intersection(&self.before).cloned());
+        self.want(named, Update::Listed);
+        self.fetch().await?;
+        self.known(|known| known.is_ready = true);
+        Ok(())
+    }
+
+    /// Looks at what has changed in the other stores.
+    fn look_at_changes(&mut self, snapshots: &Snapshots) {
+        let (before, configuration) = (std::mem::take(&mut self.seen), self.configuration.clone());
+        self.see_all(snapshots);
+        let empty = Snapshot::full();
+        let missing = self.known(|known| {
+            let of_stores = self.seen.iter().filter_map(|(name, now)| {
+                let before = before.get(name).map_or(&empty, |before| &**before);
+                (!now.is_unchanged_since(before)).then(|| missing_since(known, before, now))
+            });
+            let mut missing: BTreeSet<ObjectName> = of_stores.flatten().collect();
+            if !Arc::ptr_eq(&configuration, &self.configuration) {
+                missing.extend(missing_in(known, &self.configuration));
+            }
+            missing
+        });
+        self.want(missing, Update::Put);
+    }
+
+    fn see_all(&mut self, snapshots: &Snapshots) {
+        let named = self.source.stores.named();
+        self.seen = named.naming_stores(snapshots);
+        self.configuration = named.configuration();
+    }
+
+    /// Looks for the names of new objects in all others.
+    async fn look_for_new(&mut self) {
+        let new = std::mem::take(&mut self.new);
+        let began = Instant::now();
+        let named = self.named_among(&new).await;
+        self.next_look = Instant::now() + began.elapsed() * REST;
+        self.want(named, Update::Put);
+    }
+
+    /// Those of `objects` that any other object or the configuration names.
+    async fn named_among(&self, objects: &BTreeSet<ObjectName>) -> BTreeSet<ObjectName> {
+        let mut wanted = KnownObjects::default();
+        self.known(|known| {
+            for found in objects.iter().filter_map(|object| known.to_fetch(object)) {
+                wanted.see(&found.scope, &found.reference, "");
+            }
+        });
+        let (seen, configuration) = (self.seen.clone(), self.configuration.clone());
+        let looked = tokio::task::spawn_blocking(move || {
+            let empty = Snapshot::full();
+            let of_stores = seen.values().flat_map(|store| missing_since(&wanted, &empty, store));
+            of_stores.chain(missing_in(&wanted, &configuration)).collect()
+        });
+        looked.await.unwrap_or_default()
+    }
+
+    /// These are to be fetched and sent, as far as they are there.
+    fn want(&mut self, objects: impl IntoIterator<Item = ObjectName>, as_update: AsUpdate) {
+        for name in objects {
+            if let Some(to_fetch) = self.known(|known| known.to_fetch(&name)) {
+                self.new.remove(&name);
+                self.fetches.insert(name, (to_fetch, as_update));
+            }
+        }
+    }
+
+    /// Fetches what is to be fetched.
+    async fn fetch(&mut self) -> Result<(), Closed> {
+        if self.fetches.is_empty() {
+            return Ok(());
+        }
+        let fetches = std::mem::take(&mut self.fetches);
+        let Some(served) = self.served.get() else {
+            self.failed.extend(fetches.into_keys());
+            self.retry_at = Instant::now() + self.retries.pause();
+            return Ok(());
+        };
+        let client = &self.source.client;
+        let requests = fetches.into_values().map(|(to_fetch, as_update)| {
+            let (client, served) = (client.clone(), served.clone());
+            async move {
+                let answer = on_demand::get(client, &served, &to_fetch.reference).await;
+                (to_fetch, as_update, answer)
+            }
+        });
+        let mut answers = std::pin::pin!(futures::stream::iter(requests).buffer_unordered(AT_ONCE));
+        let mut failure = None;
+        while let Some((ToFetch { scope, reference }, as_update, answer)) = answers.next().await {
+            let update = match answer {
+                Ok(Some(raw)) => {
+                    lock(&self.registration.known).hold(&reference, &raw.version());
+                    self.source.ingest.update(raw.typed(&served.resource), &scope, as_update)
+                }
+                // The watch says the same, or has not heard of it yet.
+                Ok(None) => Update::Gone(scope, reference),
+                Err(error) => {
+                    let spec = &self.source.spec;
+                    failure = Some(messages::of_call(&error, "get", spec, &reference.namespace));
+                    self.failed.insert(name_of(&reference));
+                    Update::Kept(scope, reference)
+                }
+            };
+            self.out.send(update).await.map_err(|_| Closed)?;
+        }
+        match failure {
+            Some(failure) => {
+                self.retry_at = Instant::now() + self.retries.pause();
+                self.send(Update::Failed(failure)).await
+            }
+            None if self.retries.failures() > 0 && self.failed.is_empty() => {
+                self.retries.reset();
+                self.send(Update::Recovered).await
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn see(&self, scope: &ListScope, object: &Ingested) -> MetadataChange {
+        self.known(|known| known.see(scope, &object.object.reference, &object.stamp))
+    }
+
+    fn known<T>(&self, read: impl FnOnce(&mut KnownObjects) -> T) -> T {
+        read(&mut lock(&self.registration.known))
+    }
+
+    async fn send(&self, update: Update) -> Result<(), Closed> {
+        self.out.send(update).await.map_err(|_| Closed)
+    }
+}
+
+fn name_of(reference: &ObjectRef) -> ObjectName {
+    (reference.namespace.clone(), reference.name.clone())
+}
+
+impl fmt::Debug for NamedSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NamedSource").field("spec", &self.spec).finish_non_exhaustive()
+    }
+}
