@@ -204,6 +204,10 @@ pub async fn with_the_documented_rights(scene: Scene) -> Outcome {
     let a = scene.backend("a").await?;
     scene.publish("shop", HOST, &a).await?;
     pod.serves(HOST, "a").await?;
+    let named = certificate::for_host(NAMED)?;
+    scene.apply(&manifest::tls_secret("named-tls", &named)).await?;
+    scene.apply(&manifest::tls_ingress("named", NAMED, "shop", "named-tls")).await?;
+    pod.serves_tls(NAMED, "a", &named.der).await?;
     says(&scene, "Valid", [("Ready", "True")]).await?;
     let good = scene.configuration()?;
     scene.apply(&good.with_template("{{#each".to_owned()).manifest).await?;

@@ -26,7 +26,7 @@ pub struct WatchedResource {
     /// Namespaces whose objects are taken; all when empty.
     #[serde(default)]
     pub namespaces: Vec<String>,
-    /// Whether objects are kept, or only references to them.
+    /// Which objects are kept: all, those that others name, or none but references to them.
     #[serde(default)]
     pub store: StoreKind,
     /// Whether the webhook refuses bad objects of this kind.

@@ -25,6 +25,7 @@ use std::{
 };
 use tokio::{
     sync::{mpsc, watch},
+    task::JoinHandle,
     time::Instant,
 };
 
@@ -70,6 +71,8 @@ struct NamedObjects {
     new: BTreeSet<ObjectName>,
     /// When these may be looked for next.
     next_look: Instant,
+    /// Those of them that are being looked for, and since when.
+    look: Option<(JoinHandle<BTreeSet<ObjectName>>, Instant)>,
     /// What could not be fetched, and when it is tried again.
     failed: BTreeSet<ObjectName>,
     retry_at: Instant,
@@ -96,6 +99,7 @@ impl NamedSource {
             fetches: BTreeMap::new(),
             new: BTreeSet::new(),
             next_look: Instant::now(),
+            look: None,
             failed: BTreeSet::new(),
             retry_at: Instant::now(),
             retries: Backoff::new(),
@@ -118,7 +122,8 @@ impl NamedObjects {
         let mut batch = Vec::with_capacity(BATCH);
         loop {
             let is_ready = self.known(|known| known.is_ready);
-            let (next_look, is_new) = (self.next_look, is_ready && !self.new.is_empty());
+            let may_look = is_ready && !self.new.is_empty() && self.look.is_none();
+            let next_look = self.next_look;
             let (retry_at, has_failed) = (self.retry_at, !self.failed.is_empty());
             tokio::select! {
                 read = updates.recv_many(&mut batch, BATCH) => {
@@ -135,7 +140,16 @@ impl NamedObjects {
                     self.send(Update::Awaited(question.answered)).await?;
                 }
                 snapshots = topic.changed(), if is_ready => self.look_at_changes(&snapshots),
-                () = tokio::time::sleep_until(next_look), if is_new => self.look_for_new().await,
+                () = tokio::time::sleep_until(next_look), if may_look => {
+                    let new = std::mem::take(&mut self.new);
+                    self.look = Some((self.look_for(&new), Instant::now()));
+                }
+                named = found(&mut self.look) => {
+                    if let Some((_, began)) = self.look.take() {
+                        self.next_look = Instant::now() + began.elapsed() * REST;
+                    }
+                    self.want(named, Update::Put);
+                }
                 () = tokio::time::sleep_until(retry_at), if has_failed => {
                     let failed = std::mem::take(&mut self.failed);
                     self.want(failed, Update::Put);
@@ -215,7 +229,7 @@ impl NamedObjects {
         let of_list = |object: &&Arc<ObjectRef>| listed.contains(*object);
         let not_held =
             self.known(|known| known.not_held().filter(of_list).map(|object| name_of(object)).collect());
-        let mut named = self.named_among(&not_held).await;
+        let mut named = self.look_for(&not_held).await.unwrap_or_default();
         named.extend(not_held.intersection(&self.before).cloned());
         self.want(named, Update::Listed);
         self.fetch().await?;
@@ -248,17 +262,8 @@ impl NamedObjects {
         self.configuration = named.configuration();
     }
 
-    /// Looks for the names of new objects in all others.
-    async fn look_for_new(&mut self) {
-        let new = std::mem::take(&mut self.new);
-        let began = Instant::now();
-        let named = self.named_among(&new).await;
-        self.next_look = Instant::now() + began.elapsed() * REST;
-        self.want(named, Update::Put);
-    }
-
-    /// Those of `objects` that any other object or the configuration names.
-    async fn named_among(&self, objects: &BTreeSet<ObjectName>) -> BTreeSet<ObjectName> {
+    /// Looks for those of `objects` that any other object or the configuration names.
+    fn look_for(&self, objects: &BTreeSet<ObjectName>) -> JoinHandle<BTreeSet<ObjectName>> {
         let mut wanted = KnownObjects::default();
         self.known(|known| {
             for found in objects.iter().filter_map(|object| known.to_fetch(object)) {
@@ -266,12 +271,11 @@ impl NamedObjects {
             }
         });
         let (seen, configuration) = (self.seen.clone(), self.configuration.clone());
-        let looked = tokio::task::spawn_blocking(move || {
+        tokio::task::spawn_blocking(move || {
             let empty = Snapshot::full();
             let of_stores = seen.values().flat_map(|store| missing_since(&wanted, &empty, store));
             of_stores.chain(missing_in(&wanted, &configuration)).collect()
-        });
-        looked.await.unwrap_or_default()
+        })
     }
 
     /// These are to be fetched and sent, as far as they are there.
@@ -345,6 +349,14 @@ impl NamedObjects {
 
     async fn send(&self, update: Update) -> Result<(), Closed> {
         self.out.send(update).await.map_err(|_| Closed)
+    }
+}
+
+/// What was looked for and found; never, while nothing is looked for.
+async fn found(look: &mut Option<(JoinHandle<BTreeSet<ObjectName>>, Instant)>) -> BTreeSet<ObjectName> {
+    match look {
+        Some((task, _)) => task.await.unwrap_or_default(),
+        None => std::future::pending().await,
     }
 }
 
