@@ -217,12 +217,18 @@ impl Pump {
         if change.is_none() && !initial {
             return true;
         }
-        let (stores, name) = (&self.job.stores, &self.job.spec.name);
-        if !initial && !self.job.spec.is_named() {
-            stores.named().fetch_named_since(&stores.last(name), self.writer.snapshot()).await;
+        let (stores, now) = (&self.job.stores, self.writer.snapshot());
+        let before = (!self.job.spec.is_named()).then(|| stores.last(&self.job.spec.name));
+        let ready = stores.named().ready();
+        if let Some(before) = &before {
+            stores.named().fetch_named_since(before, now).await;
         }
-        if !self.claim.publish(self.writer.snapshot(), change.unwrap_or_default()) {
+        if !self.claim.publish(now, change.unwrap_or_default()) {
             return false;
+        }
+        // A named store that has come meanwhile may have looked before this was there.
+        if let Some(before) = before.filter(|_| stores.named().ready() != ready) {
+            stores.named().fetch_named_since(&before, now).await;
         }
         let (resource, objects) = (self.job.spec.name.clone(), self.writer.snapshot().len());
         self.told_synced = true;

@@ -276,3 +276,20 @@ async fn who_may_not_get_a_secret_is_told_which_right_is_missing_until_it_is_the
     let over = troubles.wait_for(|all| !all.contains_key("secrets"));
     tokio::time::timeout(LIMIT, over).await.unwrap();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_that_come_while_the_store_begins_are_not_missed() {
+    let mut stage = Stage::of(&["beginning"]).await;
+    for number in 0..30 {
+        stage.secret("beginning", &format!("s{number:02}"), "1").await;
+    }
+    stage.watch("configmaps");
+    for number in 0..30 {
+        if number % 5 == 0 {
+            stage.watch("secrets");
+        }
+        stage.naming("beginning", &format!("c{number}"), &format!("s{number:02}")).await;
+    }
+    let all: Vec<String> = (0..30).map(|number| format!("beginning/s{number:02}")).collect();
+    stage.until_secrets(&all.iter().map(String::as_str).collect::<Vec<_>>()).await;
+}

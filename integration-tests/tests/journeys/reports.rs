@@ -2,7 +2,7 @@
 
 use crate::rights::{allow, allow_everywhere};
 use integration_tests::{
-    Failure, Outcome, Scene,
+    Failure, Outcome, Scene, certificate,
     cluster::GUEST,
     configuration::{CREDENTIALS, NAME},
     ensure, eventually, manifest, soaking,
@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use std::{fs, path::Path};
 
 const HOST: &str = "shop.example";
+const NAMED: &str = "named.example";
 
 pub async fn status(scene: Scene) -> Outcome {
     let (pod, mut controller) = scene.running().await?;

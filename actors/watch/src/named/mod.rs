@@ -23,8 +23,8 @@ use words::words;
 
 /// Nobody waits longer for what an object names.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// So many questions may wait; one more is not asked, and its object is published without what it names.
-const QUESTIONS: usize = 64;
+/// More bytes than these are looked through on a thread of their own.
+const MANY_BYTES: usize = 64 << 10;
 
 /// The named stores that run, and what they need of the others; clones are the same.
 #[derive(Clone, Debug, Default)]
@@ -36,12 +36,14 @@ struct Shared {
     /// The stores whose objects name others.
     naming: BTreeSet<Arc<str>>,
     configuration: Arc<ConfigurationWords>,
+    /// How many stores have come to be asked.
+    ready: u64,
 }
 
 #[derive(Clone, Debug)]
 struct NamedStore {
     known: SharedKnowledge,
-    questions: mpsc::Sender<Question>,
+    questions: mpsc::UnboundedSender<Question>,
 }
 
 /// What a store's source knows, and those who ask it.
@@ -71,23 +73,26 @@ pub(crate) struct ConfigurationWords {
 
 impl NamedStores {
     /// The source of the store `name` begins, and can be asked until the registration is dropped.
-    pub(crate) fn register(&self, name: &Arc<str>) -> (Registration, mpsc::Receiver<Question>) {
-        let (questions, asked) = mpsc::channel(QUESTIONS);
+    pub(crate) fn register(&self, name: &Arc<str>) -> (Registration, mpsc::UnboundedReceiver<Question>) {
+        let (questions, asked) = mpsc::unbounded_channel();
         let known = SharedKnowledge::default();
         self.shared().stores.insert(name.clone(), NamedStore { known: known.clone(), questions });
         (Registration { stores: self.clone(), name: name.clone(), known }, asked)
     }
 
-    /// An accepted configuration of `namespace` names objects, and these stores have objects that do. Called before the stores are published for it.
+    /// An accepted configuration of `namespace` names objects, and the stores `naming` have objects that do. Called before a store is published
+    /// for it.
     pub fn follow(&self, namespace: &Arc<str>, spec: &HAProxyTemplateConfigSpec, naming: BTreeSet<Arc<str>>) {
         let json = serde_json::to_vec(spec).unwrap_or_default();
         let words = words(&json).map(Box::from).collect();
-        let configuration = ConfigurationWords { namespace: namespace.clone(), words };
-        let shared = &mut *self.shared();
-        shared.naming = naming;
-        if *shared.configuration != configuration {
-            shared.configuration = Arc::new(configuration);
+        let configuration = Arc::new(ConfigurationWords { namespace: namespace.clone(), words });
+        {
+            let shared = &mut *self.shared();
+            (shared.naming, shared.configuration) = (naming, configuration.clone());
         }
+        let stores = self.stores();
+        let missing = stores.iter().map(|store| missing_in(&lock(&store.known), &configuration)).collect();
+        drop(ask(&stores, missing));
     }
 
     pub(crate) fn configuration(&self) -> Arc<ConfigurationWords> {
@@ -99,54 +104,68 @@ impl NamedStores {
         snapshots.synced(self.shared().naming.iter().map(|name| &**name))
     }
 
-    /// The stores whose objects name others: all but the named ones.
-    pub(crate) fn naming_stores(&self, snapshots: &Snapshots) -> BTreeMap<Arc<str>, Arc<Snapshot>> {
-        let shared = self.shared();
-        let naming = snapshots.iter().filter(|(name, _)| !shared.stores.contains_key(*name));
-        naming.map(|(name, store)| (name.clone(), store.clone())).collect()
+    /// How many stores have come to be asked: where that has changed, another one looked at what was published before.
+    pub(crate) fn ready(&self) -> u64 {
+        self.shared().ready
     }
 
-    /// Waits until the named stores have what `object` names, a second at most.
+    /// The stores whose objects name others: all but the named ones.
+    pub(crate) fn naming_stores(&self, snapshots: &Snapshots) -> Vec<Arc<Snapshot>> {
+        let shared = self.shared();
+        let naming = snapshots.iter().filter(|(name, _)| !shared.stores.contains_key(*name));
+        naming.map(|(_, store)| store.clone()).collect()
+    }
+
+    /// Waits until the named stores have what an object of `namespace` with this JSON names, a second at most.
     pub async fn fetch_named_by(&self, namespace: &str, json: &[u8]) {
-        self.fetch(|known| known.missing(namespace, words(json))).await;
+        let stores = self.stores();
+        let missing = missing_of(&stores, namespace, json);
+        wait(ask(&stores, missing)).await;
     }
 
     /// Waits until the named stores have what is named by the objects that `now` has and `before` has not, a second at most.
-    pub(crate) async fn fetch_named_since(&self, before: &Snapshot, now: &Snapshot) {
-        self.fetch(|known| missing_since(known, before, now)).await;
+    pub(crate) async fn fetch_named_since(&self, before: &Arc<Snapshot>, now: &Snapshot) {
+        let stores = self.stores();
+        if stores.iter().all(|store| !lock(&store.known).is_ready) {
+            return;
+        }
+        let changed: Vec<Arc<Object>> = now
+            .differences_from(before)
+            .filter_map(|difference| difference.after)
+            .map(|(object, _)| object.clone())
+            .collect();
+        let bytes: usize = changed.iter().map(|object| object.json.len()).sum();
+        let missing = if bytes <= MANY_BYTES {
+            missing_of_all(&stores, &changed)
+        } else {
+            let stores = stores.clone();
+            let looked = tokio::task::spawn_blocking(move || missing_of_all(&stores, &changed));
+            looked.await.unwrap_or_default()
+        };
+        wait(ask(&stores, missing)).await;
     }
 
     /// Asks for what `object` names, which was read just now; it does not wait.
     pub(crate) fn ask_for_named_by(&self, object: &Object) {
-        let answers = self.ask(|known| known.missing(&object.reference.namespace, words(&object.json)));
-        drop(answers);
+        let stores = self.stores();
+        let missing = missing_of(&stores, &object.reference.namespace, &object.json);
+        drop(ask(&stores, missing));
     }
 
-    async fn fetch(&self, missing: impl Fn(&KnownObjects) -> BTreeSet<ObjectName>) {
-        let answers = self.ask(missing);
-        if answers.is_empty() {
-            return;
-        }
-        let all = futures::future::join_all(answers.iter().map(|answered| answered.notified()));
-        let _timed_out = tokio::time::timeout(PATIENCE, all).await;
-    }
-
-    fn ask(&self, missing: impl Fn(&KnownObjects) -> BTreeSet<ObjectName>) -> Vec<Arc<Notify>> {
-        let stores: Vec<NamedStore> = self.shared().stores.values().cloned().collect();
-        let asked = stores.iter().filter_map(|store| {
-            let known = lock(&store.known);
-            let objects = if known.is_ready { missing(&known) } else { BTreeSet::new() };
-            drop(known);
-            let answered = Arc::new(Notify::new());
-            let question = Question { objects, answered: answered.clone() };
-            let is_asked = !question.objects.is_empty() && store.questions.try_send(question).is_ok();
-            is_asked.then_some(answered)
-        });
-        asked.collect()
+    fn stores(&self) -> Vec<NamedStore> {
+        self.shared().stores.values().cloned().collect()
     }
 
     fn shared(&self) -> MutexGuard<'_, Shared> {
         lock(&self.0)
+    }
+}
+
+impl Registration {
+    /// From now on whoever publishes an object asks for what it names.
+    pub fn begin(&self) {
+        lock(&self.known).is_ready = true;
+        self.stores.shared().ready += 1;
     }
 }
 
@@ -163,17 +182,53 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What is not held of what is named by the objects that `now` has and `before` has not.
-pub(crate) fn missing_since(known: &KnownObjects, before: &Snapshot, now: &Snapshot) -> BTreeSet<ObjectName> {
-    let changed = now.differences_from(before).filter_map(|difference| difference.after);
-    changed.flat_map(|(object, _)| missing_of(known, object)).collect()
+/// Asks each of `stores` for what is missing in it; gives those who tell when it is there.
+fn ask(stores: &[NamedStore], missing: Vec<BTreeSet<ObjectName>>) -> Vec<Arc<Notify>> {
+    let asked = stores.iter().zip(missing).filter(|(_, objects)| !objects.is_empty());
+    let answers = asked.filter_map(|(store, objects)| {
+        let answered = Arc::new(Notify::new());
+        let question = Question { objects, answered: answered.clone() };
+        store.questions.send(question).is_ok().then_some(answered)
+    });
+    answers.collect()
 }
 
-/// What is not held of what `configuration` names.
-pub(crate) fn missing_in(known: &KnownObjects, configuration: &ConfigurationWords) -> BTreeSet<ObjectName> {
+async fn wait(answers: Vec<Arc<Notify>>) {
+    if !answers.is_empty() {
+        let all = futures::future::join_all(answers.iter().map(|answered| answered.notified()));
+        let _timed_out = tokio::time::timeout(PATIENCE, all).await;
+    }
+}
+
+/// What each of `stores` lacks of what these objects name. Nobody who has a lock is waited for longer than for one object.
+fn missing_of_all(stores: &[NamedStore], objects: &[Arc<Object>]) -> Vec<BTreeSet<ObjectName>> {
+    let mut all = vec![BTreeSet::new(); stores.len()];
+    for object in objects {
+        let missing = missing_of(stores, &object.reference.namespace, &object.json);
+        all.iter_mut().zip(missing).for_each(|(all, missing)| all.extend(missing));
+    }
+    all
+}
+
+fn missing_of(stores: &[NamedStore], namespace: &str, json: &[u8]) -> Vec<BTreeSet<ObjectName>> {
+    let missing = |store: &NamedStore| {
+        let known = lock(&store.known);
+        if known.is_ready { known.missing(namespace, words(json)) } else { BTreeSet::new() }
+    };
+    stores.iter().map(missing).collect()
+}
+
+/// What is not held of what any object of `stores` or the configuration names.
+pub(crate) fn missing_anywhere(
+    known: &KnownObjects,
+    stores: &[Arc<Snapshot>],
+    configuration: &ConfigurationWords,
+) -> BTreeSet<ObjectName> {
+    let objects = stores.iter().flat_map(|store| store.iter());
+    let missing = objects.flat_map(|object| known.missing(&object.reference.namespace, words(&object.json)));
+    missing.chain(missing_in(known, configuration)).collect()
+}
+
+fn missing_in(known: &KnownObjects, configuration: &ConfigurationWords) -> BTreeSet<ObjectName> {
     known.missing(&configuration.namespace, configuration.words.iter().map(|word| &**word))
-}
-
-fn missing_of(known: &KnownObjects, object: &Object) -> BTreeSet<ObjectName> {
-    known.missing(&object.reference.namespace, words(&object.json))
 }

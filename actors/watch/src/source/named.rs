@@ -8,15 +8,14 @@ use super::{
 use crate::{
     ingest::{Ingest, Ingested},
     named::{
-        ConfigurationWords, KnownObjects, MetadataChange, ObjectName, Question, Registration, ToFetch, lock,
-        missing_in, missing_since,
+        KnownObjects, MetadataChange, ObjectName, Question, Registration, ToFetch, lock, missing_anywhere,
     },
     spec::WatchSpec,
     stores::Stores,
     update::{ListScope, Update},
 };
 use futures::StreamExt;
-use haptic_model::{ObjectRef, Snapshot, Snapshots};
+use haptic_model::ObjectRef;
 use kube::Client;
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -58,9 +57,6 @@ struct NamedObjects {
     served: DiscoveredResource,
     out: mpsc::Sender<Update>,
     registration: Registration,
-    /// The other stores as they were looked through last.
-    seen: BTreeMap<Arc<str>, Arc<Snapshot>>,
-    configuration: Arc<ConfigurationWords>,
     /// Running lists, with what they have named so far.
     lists: HashMap<ListScope, HashSet<Arc<ObjectRef>>>,
     /// What an earlier life of this source had given to the store.
@@ -92,8 +88,6 @@ impl NamedSource {
             source: self,
             out: out.clone(),
             registration,
-            seen: BTreeMap::new(),
-            configuration: Arc::default(),
             lists: HashMap::new(),
             before,
             fetches: BTreeMap::new(),
@@ -116,9 +110,8 @@ impl NamedObjects {
     async fn run(
         mut self,
         mut updates: mpsc::Receiver<Update>,
-        mut questions: mpsc::Receiver<Question>,
+        mut questions: mpsc::UnboundedReceiver<Question>,
     ) -> Result<(), Closed> {
-        let mut topic = self.source.stores.topic();
         let mut batch = Vec::with_capacity(BATCH);
         loop {
             let is_ready = self.known(|known| known.is_ready);
@@ -139,7 +132,6 @@ impl NamedObjects {
                     self.fetch().await?;
                     self.send(Update::Awaited(question.answered)).await?;
                 }
-                snapshots = topic.changed(), if is_ready => self.look_at_changes(&snapshots),
                 () = tokio::time::sleep_until(next_look), if may_look => {
                     let new = std::mem::take(&mut self.new);
                     self.look = Some((self.look_for(&new), Instant::now()));
@@ -223,8 +215,9 @@ impl NamedObjects {
         if !self.known(|known| known.is_ready) {
             let (named, mut topic) = (self.source.stores.named().clone(), self.source.stores.topic());
             let had_any = !self.before.is_empty();
-            let snapshots = topic.wait_for(|snapshots| had_any || named.is_complete(snapshots)).await;
-            self.see_all(&snapshots);
+            topic.wait_for(|snapshots| had_any || named.is_complete(snapshots)).await;
+            // Who publishes from here on asks; what was published before is looked through.
+            self.registration.begin();
         }
         let of_list = |object: &&Arc<ObjectRef>| listed.contains(*object);
         let not_held =
@@ -232,34 +225,7 @@ impl NamedObjects {
         let mut named = self.look_for(&not_held).await.unwrap_or_default();
         named.extend(not_held.intersection(&self.before).cloned());
         self.want(named, Update::Listed);
-        self.fetch().await?;
-        self.known(|known| known.is_ready = true);
-        Ok(())
-    }
-
-    /// Looks at what has changed in the other stores.
-    fn look_at_changes(&mut self, snapshots: &Snapshots) {
-        let (before, configuration) = (std::mem::take(&mut self.seen), self.configuration.clone());
-        self.see_all(snapshots);
-        let empty = Snapshot::full();
-        let missing = self.known(|known| {
-            let of_stores = self.seen.iter().filter_map(|(name, now)| {
-                let before = before.get(name).map_or(&empty, |before| &**before);
-                (!now.is_unchanged_since(before)).then(|| missing_since(known, before, now))
-            });
-            let mut missing: BTreeSet<ObjectName> = of_stores.flatten().collect();
-            if !Arc::ptr_eq(&configuration, &self.configuration) {
-                missing.extend(missing_in(known, &self.configuration));
-            }
-            missing
-        });
-        self.want(missing, Update::Put);
-    }
-
-    fn see_all(&mut self, snapshots: &Snapshots) {
-        let named = self.source.stores.named();
-        self.seen = named.naming_stores(snapshots);
-        self.configuration = named.configuration();
+        self.fetch().await
     }
 
     /// Looks for those of `objects` that any other object or the configuration names.
@@ -270,12 +236,10 @@ impl NamedObjects {
                 wanted.see(&found.scope, &found.reference, "");
             }
         });
-        let (seen, configuration) = (self.seen.clone(), self.configuration.clone());
-        tokio::task::spawn_blocking(move || {
-            let empty = Snapshot::full();
-            let of_stores = seen.values().flat_map(|store| missing_since(&wanted, &empty, store));
-            of_stores.chain(missing_in(&wanted, &configuration)).collect()
-        })
+        let named = self.source.stores.named();
+        let (stores, configuration) =
+            (named.naming_stores(&self.source.stores.read()), named.configuration());
+        tokio::task::spawn_blocking(move || missing_anywhere(&wanted, &stores, &configuration))
     }
 
     /// These are to be fetched and sent, as far as they are there.
