@@ -164,8 +164,7 @@ fn admission(leading: &LeadingBy, pipeline: &Pipeline, checker: &Checker) -> Opt
     let own = OwnConfiguration { namespace: namespace.clone(), name: name.clone() };
     let (endpoint, events) = (pipeline.endpoint.clone(), pipeline.events.clone());
     let (readers, queue) = (pipeline.readers.clone(), pipeline.reviews.clone()?);
-    let named = pipeline.named.clone();
-    Some(Admission::open(client, own, readers, endpoint, queue, checker, named, events))
+    Some(Admission::open(client, own, readers, endpoint, queue, checker, events))
 }
 
 fn debug(pipeline: &Pipeline, log_level: LogLevel, protections: Value) -> DebugState {

@@ -39,7 +39,7 @@ use haptic_render::{
 use haptic_resolve::{ResolveActor, ResolveOptions, ResolvedNames};
 use haptic_runtime::{ActorHandle, Arbiters, Events, Health, Publisher, Spec, Supervision, Topic};
 use haptic_validate::{Checker, ValidateActor, ValidateOptions, memory};
-use haptic_watch::{NamedStores, ObjectSource, Pool, RunningWatches, WatchSet, WatchSetActor};
+use haptic_watch::{ObjectSource, Pool, RunningWatches, WatchSet, WatchSetActor};
 use haptic_webhook::{
     ReviewActor, ReviewQueue, WebhookActor, WebhookOptions,
     endpoint::{EndpointState, EndpointWriter},
@@ -92,8 +92,6 @@ pub struct Pipeline {
     pub endpoint: Topic<EndpointState>,
     /// Where changes wait to be reviewed, if there is an API server.
     pub reviews: Option<ReviewQueue>,
-    /// Fetch what a change names before it is reviewed.
-    pub named: NamedStores,
     /// Receives what happens outside of the pipeline.
     pub events: Events,
     /// Says that the process is ending.
@@ -166,8 +164,8 @@ pub fn start(environment: Environment, arbiters: &Arbiters, health: Health) -> R
 
     let Wiring { readers, edges, events, .. } = wiring;
     let intake = IntakeActors { config, watch_set, discovery };
-    let (endpoint, draining, named) = (edges.endpoint, publishers.draining, edges.stores.named().clone());
-    Ok(Pipeline { readers, endpoint, reviews, named, events, draining, watches, intake, fleet, leading })
+    let (endpoint, draining) = (edges.endpoint, publishers.draining);
+    Ok(Pipeline { readers, endpoint, reviews, events, draining, watches, intake, fleet, leading })
 }
 
 /// The threads that actors run on.
@@ -237,7 +235,8 @@ impl Wiring {
         );
         let (readers, checker) = (self.readers.clone(), checker_of_its_own(checker));
         let actor = move |own| ReviewActor::new(own, readers.clone(), checker.clone());
-        Some(ReviewQueue::of(&keep(&self.threads.lead, "review", &self.supervision, actor)))
+        let review = keep(&self.threads.lead, "review", &self.supervision, actor);
+        Some(ReviewQueue::of(&review, self.edges.stores.named().clone()))
     }
 
     fn read_configuration(

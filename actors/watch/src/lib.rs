@@ -22,7 +22,7 @@ pub mod update;
 pub mod writer;
 
 pub use actor::{RunningWatches, WatchActor, WatchSet, WatchSetActor};
-pub use named::NamedStores;
+pub use named::{NameOrigin, NamedStores};
 pub use pool::Pool;
 pub use pump::WatchTask;
 pub use source::{ObjectSource, OpenedSource, directory::Directory};

@@ -9,7 +9,7 @@ use haptic_model::{
     crd::{StoreKind, WatchedResource},
 };
 use haptic_runtime::{Events, Topic};
-use haptic_watch::{OpenedSource, Pool, Stores, WatchSpec, WatchTask, pump::RunningPump};
+use haptic_watch::{NameOrigin, OpenedSource, Pool, Stores, WatchSpec, WatchTask, pump::RunningPump};
 use kube::Client;
 use serde_json::{Value, json};
 use std::{
@@ -61,7 +61,7 @@ impl Stage {
             (plural, WatchTask { spec, origin, stores, pool: Pool::new(None), guarding: None, events })
         };
         let tasks = [task("configmaps", StoreKind::Full), task("secrets", StoreKind::Named)].into();
-        stores.named().follow(&"".into(), &spec(""), BTreeSet::from(["configmaps".into()]));
+        stores.named().follow(&spec(""), BTreeSet::from(["configmaps".into()]));
         Self { client, stores, topic, tasks, running: BTreeMap::new() }
     }
 
@@ -110,8 +110,14 @@ impl Stage {
     }
 }
 
+/// A configuration that names this, in which the store of ConfigMaps has something else, as far as names go.
 fn spec(named: &str) -> HAProxyTemplateConfigSpec {
+    spec_of(named, "others")
+}
+
+fn spec_of(named: &str, resources: &str) -> HAProxyTemplateConfigSpec {
     let spec = json!({
+        "watchedResources": {"configmaps": {"apiVersion": "v1", "resources": resources}},
         "credentialsSecretRef": {"name": "c"}, "podSelector": {"matchLabels": {"a": "b"}},
         "templatingSettings": {"extraContext": {"certificate": named}},
     });
@@ -206,35 +212,57 @@ async fn a_configuration_and_a_review_name_secrets() {
     stage.watch("configmaps");
     stage.watch("secrets");
     stage.until_secrets(&[]).await;
-    stage.stores.named().fetch_named_by("asked", br#"{"secret":"reviewed"}"#).await;
-    assert_eq!(names(&stage.topic.latest()), [""; 0], "that of another namespace");
-    stage.stores.named().fetch_named_by("edge", br#"{"secret":"reviewed"}"#).await;
-    assert_eq!(names(&stage.topic.latest()), ["edge/reviewed"]);
-    stage.stores.named().follow(&"asked".into(), &spec("edge/default"), ["configmaps".into()].into());
-    stage.stores.prepared_for(1);
+    let review = async |resource, namespace| {
+        let by = NameOrigin::Object { resource, namespace };
+        stage.stores.named().fetch_named_by(by, br#"{"secret":"reviewed"}"#).await;
+        names(&stage.topic.latest())
+    };
+    assert_eq!(review("ingresses", "asked").await, [""; 0], "that of another namespace");
+    assert_eq!(review("ingresses", "edge").await, ["edge/reviewed"]);
+    stage.stores.named().follow(&spec("default"), ["configmaps".into()].into());
     stage.until_secrets(&["edge/default", "edge/reviewed"]).await;
+}
+
+/// It may be a default for everybody's routes.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_in_a_config_map_is_for_all_namespaces() {
+    let mut stage = Stage::of(&["settings", "shop"]).await;
+    stage.stores.named().follow(&spec_of("", "configmaps"), ["configmaps".into()].into());
+    for namespace in ["settings", "shop"] {
+        stage.secret(namespace, "upstream-ca", "1").await;
+        stage.secret(namespace, "late-ca", "1").await;
+    }
+    stage.naming("settings", "first", "server-ca-secret: upstream-ca").await;
+    stage.watch("configmaps");
+    stage.watch("secrets");
+    stage.until_secrets(&["settings/upstream-ca", "shop/upstream-ca"]).await;
+    stage.naming("settings", "second", "server-ca-secret: late-ca").await;
+    stage
+        .until_secrets(&["settings/late-ca", "settings/upstream-ca", "shop/late-ca", "shop/upstream-ca"])
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restarted_watch_holds_what_it_held_and_fetches_what_has_changed() {
     let mut stage = Stage::of(&["again"]).await;
-    for name in ["a", "b", "c"] {
+    for name in ["first", "second", "third"] {
         stage.secret("again", name, "1").await;
     }
-    stage.naming("again", "names", "a, b").await;
+    stage.naming("again", "names", "first, second").await;
     stage.watch("configmaps");
     stage.watch("secrets");
-    let before = stage.until_secrets(&["again/a", "again/b"]).await;
+    let before = stage.until_secrets(&["again/first", "again/second"]).await;
     stage.running.remove("secrets");
     // Nobody names it any more; it stays all the same.
-    stage.naming("again", "names", "a").await;
-    stage.secret("again", "a", "2").await;
+    stage.naming("again", "names", "first").await;
+    stage.secret("again", "first", "2").await;
     stage.watch("secrets");
-    let changed =
-        |all: &Snapshots| value(all.get("secrets").unwrap(), "again", "a")["data"]["key"] == json!("Mg==");
+    let changed = |all: &Snapshots| {
+        value(all.get("secrets").unwrap(), "again", "first")["data"]["key"] == json!("Mg==")
+    };
     let after = stage.until("the change is there", changed).await;
-    assert_eq!(names(&after), ["again/a", "again/b"]);
-    let version = |all: &Snapshots| all.get("secrets").unwrap().get("again", "b").unwrap().version;
+    assert_eq!(names(&after), ["again/first", "again/second"]);
+    let version = |all: &Snapshots| all.get("secrets").unwrap().get("again", "second").unwrap().version;
     assert_eq!(version(&before), version(&after));
 }
 

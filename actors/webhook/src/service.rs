@@ -22,7 +22,7 @@ use haptic_inspect::Readers;
 use haptic_model::{Event, crd::FailurePolicy};
 use haptic_runtime::{Events, Topic, cpu};
 use haptic_validate::{CheckLimits, Checker};
-use haptic_watch::NamedStores;
+use haptic_watch::NameOrigin;
 use metrics::{counter, histogram};
 use serde_json::{Map, Value};
 use std::{sync::Arc, time::Duration};
@@ -66,8 +66,6 @@ pub struct Admission {
     pub checker: Checker,
     /// Asks the API server.
     pub lookups: Lookups,
-    /// Have what changes name before these are evaluated.
-    pub named: NamedStores,
     /// Told of what was not let pass.
     pub events: Events,
     bodies: Arc<Semaphore>,
@@ -87,7 +85,6 @@ impl Admission {
         endpoint: Topic<EndpointState>,
         queue: ReviewQueue,
         checker: &Checker,
-        named: NamedStores,
         events: Events,
     ) -> Self {
         Self {
@@ -97,7 +94,6 @@ impl Admission {
             checker: checker_of_its_own(checker),
             readers,
             lookups: Lookups::new(client.clone()),
-            named,
             events,
             bodies: Arc::new(Semaphore::new(BODIES)),
             by_namespace: ReviewSpace::of_at_most(BODIES_OF_NAMESPACE),
@@ -123,7 +119,7 @@ impl Admission {
         match subject {
             Subject::Other => ReviewAnswer::allowed(),
             Subject::Configuration => {
-                self.fetch_what_is_named(review).await;
+                self.queue.fetch_named_by(NameOrigin::Configuration, review.object.as_ref()).await;
                 // Its tests take all cores; objects do not wait behind them.
                 let Ok(_turn) = self.configurations.try_acquire() else {
                     return ReviewAnswer::Undecided { why: "another configuration is being checked".into() };
@@ -139,18 +135,9 @@ impl Admission {
                 .await
             }
             Subject::Watched(resources) => match self.change(review, resources).await {
-                Ok(change) => {
-                    self.fetch_what_is_named(review).await;
-                    self.queue.ask(change, received).await
-                }
+                Ok(change) => self.queue.ask(change, received).await,
                 Err(why) => ReviewAnswer::Undecided { why },
             },
-        }
-    }
-
-    async fn fetch_what_is_named(&self, review: &Review) {
-        if let Some(json) = review.object.as_ref().and_then(|object| serde_json::to_vec(object).ok()) {
-            self.named.fetch_named_by(&review.namespace, &json).await;
         }
     }
 

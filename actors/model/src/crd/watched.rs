@@ -55,9 +55,9 @@ pub enum StoreKind {
     Full,
     /// References; objects are fetched when a template reads them. For many large objects of which few are read.
     OnDemand,
-    /// The objects whose names stand in other watched objects or in the configuration, with their namespaces where these are other ones. Of
-    /// the rest only metadata is read. For Secrets: nobody's is read that is not used. Not for objects that a template finds in another
-    /// way than by their names. A folder of manifests is kept whole.
+    /// The objects whose names stand in other watched objects, with their namespaces where these are other ones, in ConfigMaps or in the
+    /// configuration. Of the rest only metadata is read. For Secrets: nobody's is read that is not used. Not for objects that a template
+    /// finds in another way than by their names. A folder of manifests is kept whole.
     Named,
 }
 

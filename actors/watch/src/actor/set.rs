@@ -82,7 +82,7 @@ impl WatchSetActor {
             }
         }
         let naming = wanted.values().filter(|spec| !spec.is_named()).map(|spec| spec.name.clone());
-        self.set.stores.named().follow(&accepted.namespace, &accepted.spec, naming.collect());
+        self.set.stores.named().follow(&accepted.spec, naming.collect());
         self.set.bring_to(&wanted);
         self.set.stores.prepared_for(accepted.revision);
         self.own.set_detail(&json!({"watches": self.set.running.names()}));

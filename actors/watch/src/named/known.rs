@@ -1,14 +1,11 @@
 //! The objects that a named store could hold: all of its resource, by their metadata. Pure.
 
 use crate::update::ListScope;
-use haptic_model::ObjectRef;
+use haptic_model::{ObjectRef, gateway::NamespacedName};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     sync::Arc,
 };
-
-/// Namespace and name.
-pub(crate) type ObjectName = (Arc<str>, Arc<str>);
 
 /// What is known of them.
 #[derive(Debug, Default)]
@@ -36,6 +33,15 @@ pub(crate) enum MetadataChange {
     Changed,
     /// It is not held: whether anybody names it is to be seen.
     NotHeld,
+}
+
+/// Of which namespaces the objects are that a name alone is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach<'n> {
+    /// This one.
+    Namespace(&'n str),
+    /// All: what a configuration says, or a ConfigMap, may be a default for everybody.
+    Everywhere,
 }
 
 /// An object to fetch.
@@ -94,7 +100,7 @@ impl KnownObjects {
     }
 
     /// What is to be fetched so that `object` is held.
-    pub fn to_fetch(&self, (namespace, name): &ObjectName) -> Option<ToFetch> {
+    pub fn to_fetch(&self, (namespace, name): &NamespacedName) -> Option<ToFetch> {
         let known = self.by_name.get(name)?.get(namespace)?;
         Some(ToFetch { scope: known.scope.clone(), reference: known.reference.clone() })
     }
@@ -105,15 +111,15 @@ impl KnownObjects {
         all.filter(|known| known.held.is_none()).map(|known| &known.reference)
     }
 
-    /// Those that an object of `namespace` names by one of its `words` and that are not held. An object of another namespace is named only
-    /// where that namespace is, too.
+    /// Those that are named by one of these words and that are not held. An object of a namespace names those of others only
+    /// where the other namespace is one of its words, too.
     ///
     /// It costs as much as there are words and objects of such names, whatever they are.
     pub fn missing<'w>(
         &self,
-        namespace: &str,
+        reach: Reach<'_>,
         words: impl Iterator<Item = &'w str> + Clone,
-    ) -> BTreeSet<ObjectName> {
+    ) -> BTreeSet<NamespacedName> {
         let mut missing = BTreeSet::new();
         let mut looked_up = HashSet::new();
         let mut elsewhere = Vec::new();
@@ -123,9 +129,9 @@ impl KnownObjects {
                 continue;
             }
             for (of, known) in of_name.iter().filter(|(_, known)| known.held.is_none()) {
-                match **of == *namespace {
-                    true => drop(missing.insert((of.clone(), known.reference.name.clone()))),
-                    false => elsewhere.push((of, name)),
+                match reach {
+                    Reach::Namespace(namespace) if **of != *namespace => elsewhere.push((of, name)),
+                    _ => drop(missing.insert((of.clone(), known.reference.name.clone()))),
                 }
             }
         }
@@ -155,7 +161,8 @@ mod tests {
     }
 
     fn missing(known: &KnownObjects, namespace: &str, text: &str) -> Vec<String> {
-        let all = known.missing(namespace, text.split(' '));
+        let reach = if namespace == "*" { Reach::Everywhere } else { Reach::Namespace(namespace) };
+        let all = known.missing(reach, text.split(' '));
         all.iter().map(|(namespace, name)| format!("{namespace}/{name}")).collect()
     }
 
@@ -167,6 +174,7 @@ mod tests {
         assert_eq!(missing(&known, "", "c tls"), ["c/tls"]);
         assert_eq!(missing(&known, "d", "tls"), [""; 0]);
         assert_eq!(missing(&known, "a", "b c"), [""; 0]);
+        assert_eq!(missing(&known, "*", "x tls"), ["a/tls", "b/tls", "c/tls"]);
     }
 
     #[test]

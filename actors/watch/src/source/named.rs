@@ -3,19 +3,18 @@
 //! What it sends is what a watch of whole objects would send, for those that are named.
 
 use super::{
-    backoff::Backoff, discovery::DiscoveredResource, kubernetes::KubernetesSource, messages, on_demand,
+    backoff::Backoff, discovery::DiscoveredResource, kubernetes::KubernetesSource, messages, offers::Closed,
+    on_demand,
 };
 use crate::{
     ingest::{Ingest, Ingested},
-    named::{
-        KnownObjects, MetadataChange, ObjectName, Question, Registration, ToFetch, lock, missing_anywhere,
-    },
+    named::{KnownObjects, MetadataChange, Question, Registration, ToFetch, lock},
     spec::WatchSpec,
     stores::Stores,
     update::{ListScope, Update},
 };
 use futures::StreamExt;
-use haptic_model::ObjectRef;
+use haptic_model::{ObjectRef, gateway::NamespacedName};
 use kube::Client;
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -45,14 +44,10 @@ pub(crate) struct NamedSource {
     pub stores: Stores,
 }
 
-/// Nobody listens any more.
-#[derive(Debug)]
-struct Closed;
-
 /// How an object goes to the store: as one of a list, as a change, or offered again.
 type AsUpdate = fn(ListScope, Ingested) -> Update;
 
-struct NamedObjects {
+struct NamedPump {
     source: NamedSource,
     served: DiscoveredResource,
     out: mpsc::Sender<Update>,
@@ -60,17 +55,17 @@ struct NamedObjects {
     /// Running lists, with what they have named so far.
     lists: HashMap<ListScope, HashSet<Arc<ObjectRef>>>,
     /// What an earlier life of this source had given to the store.
-    before: BTreeSet<ObjectName>,
+    before: BTreeSet<NamespacedName>,
     /// What is to be fetched before anything else is sent.
-    fetches: BTreeMap<ObjectName, (ToFetch, AsUpdate)>,
+    fetches: BTreeMap<NamespacedName, (ToFetch, AsUpdate)>,
     /// New objects, which somebody may name.
-    new: BTreeSet<ObjectName>,
+    new: BTreeSet<NamespacedName>,
     /// When these may be looked for next.
     next_look: Instant,
     /// Those of them that are being looked for, and since when.
-    look: Option<(JoinHandle<BTreeSet<ObjectName>>, Instant)>,
+    look: Option<(JoinHandle<BTreeSet<NamespacedName>>, Instant)>,
     /// What could not be fetched, and when it is tried again.
-    failed: BTreeSet<ObjectName>,
+    failed: BTreeSet<NamespacedName>,
     retry_at: Instant,
     retries: Backoff,
 }
@@ -83,7 +78,7 @@ impl NamedSource {
         let metadata = self.metadata.clone();
         let before = self.stores.last(&self.spec.name);
         let before = before.iter().map(|object| name_of(&object.reference)).collect();
-        let objects = NamedObjects {
+        let objects = NamedPump {
             served: metadata.discovered(),
             source: self,
             out: out.clone(),
@@ -106,7 +101,7 @@ impl NamedSource {
     }
 }
 
-impl NamedObjects {
+impl NamedPump {
     async fn run(
         mut self,
         mut updates: mpsc::Receiver<Update>,
@@ -229,21 +224,19 @@ impl NamedObjects {
     }
 
     /// Looks for those of `objects` that any other object or the configuration names.
-    fn look_for(&self, objects: &BTreeSet<ObjectName>) -> JoinHandle<BTreeSet<ObjectName>> {
+    fn look_for(&self, objects: &BTreeSet<NamespacedName>) -> JoinHandle<BTreeSet<NamespacedName>> {
         let mut wanted = KnownObjects::default();
         self.known(|known| {
             for found in objects.iter().filter_map(|object| known.to_fetch(object)) {
                 wanted.see(&found.scope, &found.reference, "");
             }
         });
-        let named = self.source.stores.named();
-        let (stores, configuration) =
-            (named.naming_stores(&self.source.stores.read()), named.configuration());
-        tokio::task::spawn_blocking(move || missing_anywhere(&wanted, &stores, &configuration))
+        let stores = &self.source.stores;
+        tokio::task::spawn_blocking(stores.named().looking_for(wanted, &stores.read()))
     }
 
     /// These are to be fetched and sent, as far as they are there.
-    fn want(&mut self, objects: impl IntoIterator<Item = ObjectName>, as_update: AsUpdate) {
+    fn want(&mut self, objects: impl IntoIterator<Item = NamespacedName>, as_update: AsUpdate) {
         for name in objects {
             if let Some(to_fetch) = self.known(|known| known.to_fetch(&name)) {
                 self.new.remove(&name);
@@ -317,14 +310,16 @@ impl NamedObjects {
 }
 
 /// What was looked for and found; never, while nothing is looked for.
-async fn found(look: &mut Option<(JoinHandle<BTreeSet<ObjectName>>, Instant)>) -> BTreeSet<ObjectName> {
+async fn found(
+    look: &mut Option<(JoinHandle<BTreeSet<NamespacedName>>, Instant)>,
+) -> BTreeSet<NamespacedName> {
     match look {
         Some((task, _)) => task.await.unwrap_or_default(),
         None => std::future::pending().await,
     }
 }
 
-fn name_of(reference: &ObjectRef) -> ObjectName {
+fn name_of(reference: &ObjectRef) -> NamespacedName {
     (reference.namespace.clone(), reference.name.clone())
 }
 

@@ -12,6 +12,8 @@ use actix::prelude::*;
 use haptic_inspect::Readers;
 use haptic_runtime::{ActorHandle, Alarm, Mailbox, OwnHandle, Work};
 use haptic_validate::Checker;
+use haptic_watch::{NameOrigin, NamedStores};
+use serde_json::{Map, Value};
 use std::time::Duration;
 use tokio::{
     sync::oneshot,
@@ -40,9 +42,12 @@ impl Namespaced for ReviewRequested {
     }
 }
 
-/// Where changes are handed in. Clones are the same queue.
+/// Where changes are handed in, once what they name has been fetched. Clones are the same queue.
 #[derive(Clone)]
-pub struct ReviewQueue(Mailbox<ReviewRequested>);
+pub struct ReviewQueue {
+    mailbox: Mailbox<ReviewRequested>,
+    named: NamedStores,
+}
 
 /// Evaluates changes by what the pipeline publishes.
 pub struct ReviewActor {
@@ -60,16 +65,20 @@ pub struct ReviewActor {
 type Evaluated = Result<(Evaluator, Vec<ReviewAnswer>), JoinError>;
 
 impl ReviewQueue {
-    /// The queue of `actor`.
+    /// The queue of `actor`; `named` are the stores that hold what others name.
     #[must_use]
-    pub fn of(actor: &ActorHandle<ReviewActor>) -> Self {
-        Self(actor.mailbox())
+    pub fn of(actor: &ActorHandle<ReviewActor>, named: NamedStores) -> Self {
+        Self { mailbox: actor.mailbox(), named }
     }
 
     /// The answer to `change`, which was received at `received`.
     pub async fn ask(&self, change: ObjectChange, received: Instant) -> ReviewAnswer {
+        for resource in &change.resources {
+            let by = NameOrigin::Object { resource, namespace: &change.namespace };
+            self.fetch_named_by(by, change.object.as_ref()).await;
+        }
         let (reply, answer) = oneshot::channel();
-        let request = self.0.send(ReviewRequested { change, received, reply });
+        let request = self.mailbox.send(ReviewRequested { change, received, reply });
         let answered = async {
             request.await.ok()?;
             answer.await.ok()
@@ -78,6 +87,15 @@ impl ReviewQueue {
             Ok(Some(answer)) => answer,
             Ok(None) => undecided("the check itself failed, which is a bug in HAPTIC"),
             Err(_) => undecided("it took too long"),
+        }
+    }
+}
+
+impl ReviewQueue {
+    /// Waits until what `object` names is in the stores, a second at most.
+    pub async fn fetch_named_by(&self, by: NameOrigin<'_>, object: Option<&Map<String, Value>>) {
+        if let Some(json) = object.and_then(|object| serde_json::to_vec(object).ok()) {
+            self.named.fetch_named_by(by, &json).await;
         }
     }
 }
