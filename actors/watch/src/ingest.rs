@@ -26,6 +26,7 @@ pub struct Ingest {
     ignore: Vec<FieldPath>,
     references_only: bool,
     keeps_version: bool,
+    owns_status: bool,
     object_bytes: usize,
     namespaces: SharedTexts,
 }
@@ -100,6 +101,7 @@ impl Ingest {
                 ignore,
                 references_only,
                 keeps_version: spec.keeps_version(),
+                owns_status: spec.owns_status(),
                 object_bytes: spec.limits.object_bytes,
                 namespaces: SharedTexts::default(),
             }),
@@ -114,6 +116,7 @@ impl Ingest {
             ignore: Vec::new(),
             references_only: true,
             keeps_version: false,
+            owns_status: false,
             object_bytes: spec.limits.object_bytes,
             namespaces: SharedTexts::default(),
         }
@@ -170,7 +173,8 @@ impl Ingest {
             value.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or_default().into();
         let created = created(&value);
         let json = if self.references_only { Arc::default() } else { self.compact(&mut value, &reference)? };
-        let takes = quota::takes(&value, json.len());
+        let count = if self.owns_status { quota::takes_without_status } else { quota::takes };
+        let takes = count(&value, json.len());
         Ok(Ingested { object: Object { reference, version: 0, json }, key, stamp, created, takes })
     }
 

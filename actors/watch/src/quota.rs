@@ -149,6 +149,14 @@ pub fn takes(value: &Value, bytes: usize) -> usize {
     bytes + OVERHEAD + elements * ELEMENT
 }
 
+/// The same of an object whose status this program writes: what it says of a route is no part of what is made of the route.
+#[must_use]
+pub fn takes_without_status(value: &Value, bytes: usize) -> usize {
+    let of_status = value.get("status").map_or(0, |status| elements(status) * ELEMENT);
+    let takes = takes(value, bytes);
+    if bytes == 0 { takes } else { takes - of_status }
+}
+
 fn elements(value: &Value) -> usize {
     match value {
         Value::Array(items) => items.len() + items.iter().map(elements).sum::<usize>(),
@@ -212,6 +220,11 @@ mod tests {
         let value = serde_json::json!({"rules": [{"paths": [1, 2]}, {"paths": [3]}], "name": "x"});
         assert_eq!(takes(&value, 50), 50 + OVERHEAD + 5 * ELEMENT);
         assert_eq!(takes(&value, 0), OVERHEAD, "a reference has no elements");
+        let written = json!({"spec": value, "status": {"parents": [{"conditions": [{}, {}, {}]}]}});
+        assert_eq!(takes(&written, 90), 90 + OVERHEAD + 9 * ELEMENT);
+        assert_eq!(takes_without_status(&written, 90), 90 + OVERHEAD + 5 * ELEMENT);
+        assert_eq!(takes_without_status(&value, 50), takes(&value, 50));
+        assert_eq!(takes_without_status(&written, 0), OVERHEAD);
     }
 
     #[test]

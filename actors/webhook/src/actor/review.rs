@@ -42,6 +42,10 @@ impl Namespaced for ReviewRequested {
     }
 }
 
+/// Who is answered together with others asks again together with them, if at all: the next evaluation waits so long for all of them, or the
+/// first one would be evaluated alone and the others wait twice as long.
+const GATHER: Duration = Duration::from_millis(4);
+
 /// Where changes are handed in, once what they name has been fetched. Clones are the same queue.
 #[derive(Clone)]
 pub struct ReviewQueue {
@@ -58,8 +62,17 @@ pub struct ReviewActor {
     /// `None` while it is at work.
     evaluator: Option<Evaluator>,
     working: Option<Work>,
+    gathering: Gathering,
     idle_since: Instant,
     alarm: Alarm,
+}
+
+/// Those who were answered together last.
+#[derive(Debug, Default)]
+struct Gathering {
+    answered: usize,
+    /// Until then they may ask again.
+    until: Option<Instant>,
 }
 
 type Evaluated = Result<(Evaluator, Vec<ReviewAnswer>), JoinError>;
@@ -100,6 +113,17 @@ impl ReviewQueue {
     }
 }
 
+impl Gathering {
+    /// So many are answered `now`. One alone asks again alone.
+    fn after(answered: usize, now: Instant) -> Self {
+        Self { answered, until: (answered > 1).then(|| now + GATHER) }
+    }
+
+    fn waits_for_more_than(&self, waiting: usize, now: Instant) -> bool {
+        waiting < self.answered && self.until.is_some_and(|until| until > now)
+    }
+}
+
 impl ReviewActor {
     /// An actor with an empty queue. Nothing else should wait for `checker`.
     #[must_use]
@@ -113,6 +137,7 @@ impl ReviewActor {
             waiting: WaitingChanges::new(),
             evaluator,
             working: None,
+            gathering: Gathering::default(),
             idle_since,
             alarm,
         }
@@ -122,6 +147,9 @@ impl ReviewActor {
     fn advance(&mut self, context: &mut Context<Self>) {
         // A client that has given up needs no answer.
         self.waiting.retain(|request| !request.reply.is_closed());
+        if self.gathering.waits_for_more_than(self.waiting.len(), Instant::now()) {
+            return;
+        }
         let Some(mut evaluator) = self.evaluator.take() else { return };
         let together = self.waiting.take();
         if together.is_empty() {
@@ -150,6 +178,10 @@ impl ReviewActor {
     ) {
         let evaluator = match evaluated {
             Ok((evaluator, answers)) => {
+                self.gathering = Gathering::after(answers.len(), Instant::now());
+                if self.gathering.until.is_some() {
+                    context.run_later(GATHER, Self::advance);
+                }
                 for (reply, answer) in replies.into_iter().zip(answers) {
                     // A client that is gone gets none.
                     drop(reply.send(answer));
@@ -215,5 +247,20 @@ impl Handler<ReviewRequested> for ReviewActor {
             drop(surplus.reply.send(undecided(why)));
         }
         self.advance(context);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_was_answered_together_is_waited_for_and_who_was_alone_is_not() {
+        let now = Instant::now();
+        let ten = Gathering::after(10, now);
+        assert!(ten.waits_for_more_than(9, now) && !ten.waits_for_more_than(10, now));
+        assert!(!ten.waits_for_more_than(1, now + GATHER), "nobody is waited for longer");
+        assert!(!Gathering::after(1, now).waits_for_more_than(0, now));
+        assert!(!Gathering::default().waits_for_more_than(0, now));
     }
 }

@@ -24,6 +24,11 @@ impl<T: Namespaced> WaitingChanges<T> {
         Self { queues: VecDeque::new() }
     }
 
+    /// How many wait.
+    pub fn len(&self) -> usize {
+        self.queues.iter().map(VecDeque::len).sum()
+    }
+
     /// Takes in one more; the one that there is no room for then is given back.
     pub fn push(&mut self, change: T) -> Option<T> {
         let is_its = |queue: &&mut VecDeque<T>| {
@@ -33,9 +38,8 @@ impl<T: Namespaced> WaitingChanges<T> {
             Some(queue) => queue.push_back(change),
             None => self.queues.push_back(VecDeque::from([change])),
         }
-        let count: usize = self.queues.iter().map(VecDeque::len).sum();
         let surplus =
-            (count > QUEUE).then(|| self.queues.iter_mut().max_by_key(|queue| queue.len())?.pop_back());
+            (self.len() > QUEUE).then(|| self.queues.iter_mut().max_by_key(|queue| queue.len())?.pop_back());
         self.queues.retain(|queue| !queue.is_empty());
         surplus.flatten()
     }
