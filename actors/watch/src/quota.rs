@@ -169,6 +169,7 @@ fn elements(value: &Value) -> usize {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use serde_json::json;
 
     const KIB: usize = 1 << 10;
 
