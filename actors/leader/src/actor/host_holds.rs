@@ -24,7 +24,7 @@ const SHARE: u32 = 100;
 /// How often it is written while time passes and nothing else changes: after a restart a hold lasts at most so much longer.
 const REFRESH: Duration = Duration::from_secs(60);
 /// How often a replica tries to read it.
-const RETRY: Duration = Duration::from_millis(500);
+const RETRY: Duration = Duration::from_millis(100);
 /// Renders wait up to this time for it; a replica that may not read it goes on without.
 const FIRST_TIMEOUT: Duration = Duration::from_secs(5);
 /// After a failure.

@@ -105,6 +105,11 @@ impl KnownObjects {
         Some(ToFetch { scope: known.scope.clone(), reference: known.reference.clone() })
     }
 
+    /// What they are called.
+    pub fn names(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.by_name.keys()
+    }
+
     /// Those that are not held.
     pub fn not_held(&self) -> impl Iterator<Item = &Arc<ObjectRef>> {
         let all = self.by_name.values().flat_map(BTreeMap::values);

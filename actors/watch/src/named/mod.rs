@@ -13,6 +13,7 @@ mod words;
 
 use haptic_model::{HAProxyTemplateConfigSpec, Object, Snapshot, Snapshots, gateway::NamespacedName};
 pub(crate) use known::{KnownObjects, MetadataChange, Reach, ToFetch};
+use memchr::memmem;
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -25,6 +26,9 @@ use words::words;
 const PATIENCE: Duration = Duration::from_secs(1);
 /// More bytes than these are looked through on a thread of their own.
 const MANY_BYTES: usize = 64 << 10;
+
+/// So many names are looked for one by one.
+const FEW_NAMES: usize = 4;
 
 /// The named stores that run, and what they need of the others; clones are the same.
 #[derive(Clone, Debug, Default)]
@@ -179,7 +183,13 @@ impl NamedStores {
         let (asked, configuration) = (self.asked(), self.configuration());
         let stores = self.naming_stores(snapshots);
         move || {
-            let objects = stores.iter().flat_map(|store| store.iter());
+            // Bytes are found ten times as fast as words are told apart.
+            let names = known.names().take(FEW_NAMES + 1);
+            let names: Vec<_> = names.map(|name| memmem::Finder::new(name.as_bytes())).collect();
+            let may_name = |object: &&Arc<Object>| {
+                names.len() > FEW_NAMES || names.iter().any(|name| name.find(&object.json).is_some())
+            };
+            let objects = stores.iter().flat_map(|store| store.iter()).filter(may_name);
             let missing = objects.flat_map(|object| {
                 known.missing(asked.reach(NameOrigin::object(object)), words(&object.json))
             });
