@@ -292,6 +292,7 @@ async fn who_may_not_get_a_secret_is_told_which_right_is_missing_until_it_is_the
     let missing = troubles.wait_for(|all| all.contains_key("secrets"));
     let missing = tokio::time::timeout(LIMIT, missing).await.unwrap();
     assert!(missing["secrets"].contains("get, list, watch"), "{}", missing["secrets"]);
+    assert!(!stage.topic.latest().synced(["secrets"]), "who waits for Secrets is served without them");
     // Who names one that cannot be had is seen without it.
     stage.naming("rights", "others", "used").await;
     stage

@@ -1,9 +1,10 @@
-//! Stores that hold what others name: of a resource with many objects that nobody names, such as Secrets, only metadata is watched, and the data of
-//! those is fetched that a watched object or the configuration names.
+//! Stores that hold what others name: of a resource with many objects that nobody names, such as Secrets, only metadata is
+//! watched, and the data of those is fetched that a watched object or the configuration names.
 //!
 //! An object names another one if that one's name stands anywhere in it as a word, and its namespace, too, where it is in another
-//! one. A name in the configuration or in a ConfigMap is for all namespaces: it may be a default for everybody's routes. That is more than templates ask for, and needs no knowledge of fields and annotations. What was named once stays in the store until it is deleted or
-//! the process ends: nobody has to be asked whether somebody still names it.
+//! one. A name in the configuration or in a ConfigMap is for all namespaces: it may be a default for everybody's routes. That is
+//! more than templates ask for, and needs no knowledge of fields and annotations. What was named once stays in the store until it
+//! is deleted or the process ends: nobody has to be asked whether somebody still names it.
 //!
 //! Whoever publishes an object waits until what it names is in the store, a second at most: nobody is told that a Secret is missing
 //! because it is just being fetched.
@@ -26,7 +27,6 @@ use words::words;
 const PATIENCE: Duration = Duration::from_secs(1);
 /// More bytes than these are looked through on a thread of their own.
 const MANY_BYTES: usize = 64 << 10;
-
 /// So many names are looked for one by one.
 const FEW_NAMES: usize = 4;
 

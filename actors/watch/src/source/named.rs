@@ -20,6 +20,7 @@ use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     fmt,
     sync::Arc,
+    time::Duration,
 };
 use tokio::{
     sync::{mpsc, watch},
@@ -31,6 +32,10 @@ use tokio::{
 const BATCH: usize = 512;
 /// So many requests are under way at once.
 const AT_ONCE: usize = 32;
+/// One that is not answered is tried again: the others wait for it.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The store begins without what cannot be had for so long while other objects can: nobody else waits for it any longer.
+const FIRST_PATIENCE: Duration = Duration::from_secs(30);
 /// Looking through all objects for new names is done in no more than this part of the time.
 const REST: u32 = 10;
 
@@ -203,11 +208,12 @@ impl NamedPump {
     }
 
     /// A list has ended: what it did not name is gone, and what others name of it is fetched. A store's first one waits until the other stores
-    /// are read: nobody knows before what they name.
+    /// are read, because nobody knows before what they name, and until all of that is fetched.
     async fn end_list(&mut self, ended: &ListScope) -> Result<(), Closed> {
         let listed = self.lists.remove(ended).unwrap_or_default();
         self.known(|known| known.forget_all(|scope, object| scope == ended && !listed.contains(object)));
-        if !self.known(|known| known.is_ready) {
+        let is_first = !self.known(|known| known.is_ready);
+        if is_first {
             let (named, mut topic) = (self.source.stores.named().clone(), self.source.stores.topic());
             let had_any = !self.before.is_empty();
             topic.wait_for(|snapshots| had_any || named.is_complete(snapshots)).await;
@@ -219,8 +225,21 @@ impl NamedPump {
             self.known(|known| known.not_held().filter(of_list).map(|object| name_of(object)).collect());
         let mut named = self.look_for(&not_held).await.unwrap_or_default();
         named.extend(not_held.intersection(&self.before).cloned());
+        let fetched = named.len();
         self.want(named, Update::Listed);
-        self.fetch().await
+        self.fetch().await?;
+        let began = Instant::now();
+        // A controller that may not read Secrets would serve everybody without certificates.
+        while is_first
+            && !self.failed.is_empty()
+            && (self.failed.len() == fetched || began.elapsed() < FIRST_PATIENCE)
+        {
+            tokio::time::sleep_until(self.retry_at).await;
+            let failed = std::mem::take(&mut self.failed);
+            self.want(failed, Update::Listed);
+            self.fetch().await?;
+        }
+        Ok(())
     }
 
     /// Looks for those of `objects` that any other object or the configuration names.
@@ -260,7 +279,8 @@ impl NamedPump {
         let requests = fetches.into_values().map(|(to_fetch, as_update)| {
             let (client, served) = (client.clone(), served.clone());
             async move {
-                let answer = on_demand::get(client, &served, &to_fetch.reference).await;
+                let answer = on_demand::get(client, &served, &to_fetch.reference);
+                let answer = tokio::time::timeout(PATIENCE, answer).await;
                 (to_fetch, as_update, answer)
             }
         });
@@ -268,15 +288,21 @@ impl NamedPump {
         let mut failure = None;
         while let Some((ToFetch { scope, reference }, as_update, answer)) = answers.next().await {
             let update = match answer {
-                Ok(Some(raw)) => {
+                Ok(Ok(Some(raw))) => {
                     lock(&self.registration.known).hold(&reference, &raw.version());
                     self.source.ingest.update(raw.typed(&served.resource), &scope, as_update)
                 }
                 // The watch says the same, or has not heard of it yet.
-                Ok(None) => Update::Gone(scope, reference),
-                Err(error) => {
-                    let spec = &self.source.spec;
-                    failure = Some(messages::of_call(&error, "get", spec, &reference.namespace));
+                Ok(Ok(None)) => Update::Gone(scope, reference),
+                unanswered => {
+                    failure = Some(match unanswered {
+                        Ok(Err(error)) => {
+                            messages::of_call(&error, "get", &self.source.spec, &reference.namespace)
+                        }
+                        _ => format!(
+                            "the API server did not answer within {PATIENCE:?} when asked for {reference}"
+                        ),
+                    });
                     self.failed.insert(name_of(&reference));
                     Update::Kept(scope, reference)
                 }

@@ -102,9 +102,7 @@ impl ReviewQueue {
             Err(_) => undecided("it took too long"),
         }
     }
-}
 
-impl ReviewQueue {
     /// Waits until what `object` names is in the stores, a second at most.
     pub async fn fetch_named_by(&self, by: NameOrigin<'_>, object: Option<&Map<String, Value>>) {
         if let Some(json) = object.and_then(|object| serde_json::to_vec(object).ok()) {
