@@ -306,6 +306,22 @@ async fn who_may_not_get_a_secret_is_told_which_right_is_missing_until_it_is_the
     tokio::time::timeout(LIMIT, over).await.unwrap();
 }
 
+/// More than anybody waits for.
+#[tokio::test(flavor = "multi_thread")]
+async fn one_object_may_name_hundreds() {
+    let mut stage = Stage::of(&["hundreds"]).await;
+    let names: Vec<String> = (0..200).map(|number| format!("s{number:03}")).collect();
+    for name in &names {
+        stage.secret("hundreds", name, "1").await;
+    }
+    stage.watch("configmaps");
+    stage.watch("secrets");
+    stage.until_secrets(&[]).await;
+    stage.naming("hundreds", "all", &names.join(" ")).await;
+    let all: Vec<String> = names.iter().map(|name| format!("hundreds/{name}")).collect();
+    stage.until_secrets(&all.iter().map(String::as_str).collect::<Vec<_>>()).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn names_that_come_while_the_store_begins_are_not_missed() {
     let mut stage = Stage::of(&["beginning"]).await;

@@ -77,8 +77,8 @@ impl WatchSource {
         pool: &Pool,
         stores: &Stores,
     ) -> Self {
-        let (client, (spec, ingest)) = match origin {
-            OpenedSource::Cluster(client) => (client.clone(), (spec.clone(), ingest.clone())),
+        let client = match origin {
+            OpenedSource::Cluster(client) => client.clone(),
             OpenedSource::Directory(directory) => {
                 return Self::Directory {
                     directory: directory.clone(),
@@ -90,6 +90,7 @@ impl WatchSource {
                 };
             }
         };
+        let (spec, ingest) = (spec.clone(), ingest.clone());
         if spec.is_named() {
             let of_metadata = Arc::new(Ingest::of_metadata(&spec));
             let metadata = KubernetesSource::new(client.clone(), spec.clone(), of_metadata, pool.clone());

@@ -32,6 +32,10 @@ use tokio::{
 const BATCH: usize = 512;
 /// So many requests are under way at once.
 const AT_ONCE: usize = 32;
+/// So many are fetched before anybody else is heard, and more where there are more namespaces: each has its share of them.
+const ROUND: usize = 64;
+/// Who publishes objects that name more of one namespace at once does not wait for the rest: that would be everybody's wait.
+const WAITED_FOR: usize = 16;
 /// One that is not answered is tried again: the others wait for it.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The store begins without what cannot be had for so long while other objects can: nobody else waits for it any longer.
@@ -127,11 +131,7 @@ impl NamedPump {
                         self.take(update).await?;
                     }
                 }
-                Some(question) = questions.recv() => {
-                    self.want(question.objects, Update::Put);
-                    self.fetch().await?;
-                    self.send(Update::Awaited(question.answered)).await?;
-                }
+                Some(question) = questions.recv() => self.answer(question).await?,
                 () = tokio::time::sleep_until(next_look), if may_look => {
                     let new = std::mem::take(&mut self.new);
                     self.look = Some((self.look_for(&new), Instant::now()));
@@ -146,9 +146,35 @@ impl NamedPump {
                     let failed = std::mem::take(&mut self.failed);
                     self.want(failed, Update::Put);
                 }
+                () = std::future::ready(()), if !self.fetches.is_empty() => {}
             }
-            self.fetch().await?;
+            let round = shared_out(&self.fetches, ROUND);
+            self.fetch_only(round).await?;
         }
+    }
+
+    /// Fetches what is asked for, before everything that waits to be fetched.
+    async fn answer(&mut self, question: Question) -> Result<(), Closed> {
+        let mut of_namespaces: HashMap<Arc<str>, usize> = HashMap::new();
+        let (waited_for, rest): (Vec<_>, Vec<_>) =
+            question.objects.into_iter().partition(|(namespace, _)| {
+                let count = of_namespaces.entry(namespace.clone()).or_default();
+                *count += 1;
+                *count <= WAITED_FOR
+            });
+        self.want(rest, Update::Put);
+        self.want(waited_for.iter().cloned(), Update::Put);
+        self.fetch_only(waited_for).await?;
+        self.send(Update::Awaited(question.answered)).await
+    }
+
+    /// Fetches these of what is to be fetched.
+    async fn fetch_only(&mut self, names: Vec<NamespacedName>) -> Result<(), Closed> {
+        let now = names.into_iter().filter_map(|name| self.fetches.remove_entry(&name)).collect();
+        let later = std::mem::replace(&mut self.fetches, now);
+        let fetched = self.fetch().await;
+        self.fetches = later;
+        fetched
     }
 
     /// Takes one update of metadata.
@@ -264,7 +290,7 @@ impl NamedPump {
         }
     }
 
-    /// Fetches what is to be fetched.
+    /// Fetches all that is to be fetched.
     async fn fetch(&mut self) -> Result<(), Closed> {
         if self.fetches.is_empty() {
             return Ok(());
@@ -335,6 +361,24 @@ impl NamedPump {
     }
 }
 
+/// About so many of `fetches`, and one of each namespace at least: who has thousands keeps nobody waiting.
+fn shared_out<T>(fetches: &BTreeMap<NamespacedName, T>, about: usize) -> Vec<NamespacedName> {
+    let mut of_namespaces: HashMap<&Arc<str>, usize> = HashMap::new();
+    for (namespace, _) in fetches.keys() {
+        *of_namespaces.entry(namespace).or_default() += 1;
+    }
+    let share = (about / of_namespaces.len().max(1)).max(1);
+    of_namespaces.values_mut().for_each(|left| *left = share);
+    let mine = |(namespace, _): &&NamespacedName| match of_namespaces.get_mut(namespace) {
+        Some(left) if *left > 0 => {
+            *left -= 1;
+            true
+        }
+        _ => false,
+    };
+    fetches.keys().filter(mine).cloned().collect()
+}
+
 /// What was looked for and found; never, while nothing is looked for.
 async fn found(
     look: &mut Option<(JoinHandle<BTreeSet<NamespacedName>>, Instant)>,
@@ -352,5 +396,21 @@ fn name_of(reference: &ObjectRef) -> NamespacedName {
 impl fmt::Debug for NamedSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("NamedSource").field("spec", &self.spec).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_namespace_has_its_share_of_a_round() {
+        let flood = (0..1000).map(|number| ("a", format!("s{number}")));
+        let all = flood.chain([("z", "renewed".to_owned())]);
+        let fetches = all.map(|(namespace, name)| ((namespace.into(), name.into()), ())).collect();
+        let round = shared_out(&fetches, 64);
+        assert_eq!(round.len(), 33);
+        assert!(round.iter().any(|(namespace, _)| &**namespace == "z"));
+        assert_eq!(shared_out(&fetches, 1).len(), 2, "one of each");
     }
 }
