@@ -14,7 +14,7 @@ use std::{
 use tokio::task::JoinSet;
 
 /// The bytes of a file that is no burden by itself: `haptic local` reads a file as a whole, as no API server sends its objects.
-const FILE: usize = 8 << 20;
+const FILE: usize = 1 << 20;
 /// Requests to the API server at once, while the objects of the beginning are made.
 const AT_ONCE: usize = 16;
 

@@ -166,7 +166,7 @@ impl Replica {
 }
 
 fn condition(kind: &'static str) -> StatusCondition {
-    StatusCondition { kind, holds: true, reason: kind, message: String::new() }
+    StatusCondition { kind, holds: true, reason: kind, message: "".into() }
 }
 
 fn gateway_verdict() -> GatewayVerdict {
@@ -432,9 +432,8 @@ async fn a_route_that_is_held_back_says_so_and_is_not_withdrawn_while_it_is_trie
     replica.settles().await;
     assert_eq!(server.writes(), writes, "whoever withdraws it has it judged anew, and again");
     let mut good = verdicts(&["web"], &["a".into()]);
-    for verdict in good.routes.values_mut() {
-        *verdict = Arc::new(RouteVerdict { generation: 2, ..route_verdict() });
-    }
+    let newer = |route| (route, Arc::new(RouteVerdict { generation: 2, ..route_verdict() }));
+    good.routes = good.routes.keys().cloned().map(newer).collect();
     replica.validates(3, good);
     replica.run(&[("one", 3)]);
     replica.until("it is programmed again", |_| said(PROGRAMMED) == "True").await;

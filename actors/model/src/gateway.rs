@@ -3,9 +3,10 @@
 //! Verdicts follow from stores alone; whether what they promise runs on the pods is added by whoever writes the statuses.
 
 use crate::digest::Digest;
+use imbl::OrdMap;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use std::{collections::BTreeMap, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 /// `spec.controllerName` of the GatewayClasses that are ours, unless `extraContext.gateway.controller` says otherwise.
 pub const CONTROLLER: &str = "haproxy-haptic.org/gateway-controller";
@@ -45,12 +46,12 @@ pub struct StatusCondition {
     pub holds: bool,
     /// Its `reason`, one of the API's.
     pub reason: &'static str,
-    /// A sentence for people, with what to do.
-    pub message: String,
+    /// A sentence for people, with what to do. Most are always the same.
+    pub message: Cow<'static, str>,
 }
 
 /// All verdicts of one render.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GatewayVerdicts {
     /// GatewayClasses with our controller name, by name.
     pub classes: BTreeMap<Arc<str>, Arc<ClassVerdict>>,
@@ -58,8 +59,8 @@ pub struct GatewayVerdicts {
     pub gateways: BTreeMap<NamespacedName, Arc<GatewayVerdict>>,
     /// ListenerSets whose parent is one of these Gateways.
     pub listener_sets: BTreeMap<NamespacedName, Arc<ListenerSetVerdict>>,
-    /// Routes with a parent of ours.
-    pub routes: BTreeMap<(RouteKind, NamespacedName), Arc<RouteVerdict>>,
+    /// Routes with a parent of ours: there are many, and each render changes few of them.
+    pub routes: OrdMap<(RouteKind, NamespacedName), Arc<RouteVerdict>>,
     /// BackendTLSPolicies of Services that routes of ours lead to.
     pub policies: BTreeMap<NamespacedName, Arc<PolicyVerdict>>,
 }

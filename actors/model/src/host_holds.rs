@@ -247,6 +247,6 @@ mod tests {
         let first = store(Snapshot::full(), "{}");
         assert!(first.is_synced() && store(first.clone(), "{}").is_unchanged_since(&first));
         let second = store(first, r#"{"holds": []}"#);
-        assert_eq!(&*record_in(&second).unwrap().json, br#"{"holds": []}"#);
+        assert_eq!(&*record_in(&second).unwrap().json.bytes(), br#"{"holds": []}"#);
     }
 }

@@ -24,6 +24,7 @@ pub mod layout;
 pub mod limits;
 pub mod mass_deletion;
 pub mod object;
+pub mod object_json;
 pub mod operation;
 pub mod patch;
 pub mod pattern_file;
@@ -54,6 +55,7 @@ pub use layout::Layout;
 pub use limits::{AllLeftOut, Limit, LimitReached, Oversized, RejectedObjects, StoreLimits};
 pub use mass_deletion::{MassDeletion, MassDeletions, Remarks};
 pub use object::{Object, ObjectRef};
+pub use object_json::ObjectJson;
 pub use operation::Operation;
 pub use patch::{Content, Patch};
 pub use quarantine::{

@@ -1,5 +1,6 @@
 //! Watched Kubernetes objects: who they are, and their bytes.
 
+use crate::object_json::ObjectJson;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
@@ -36,7 +37,7 @@ impl std::fmt::Display for ObjectRef {
 
 /// One version of a watched object, without the ignored fields, as compact JSON.
 ///
-/// Kept as bytes because a parsed tree takes five times the memory; parsing costs microseconds and is done
+/// Kept as text because a parsed tree takes five times the memory; parsing costs microseconds and is done
 /// only by a block that reads the object.
 #[derive(Clone)]
 pub struct Object {
@@ -45,7 +46,7 @@ pub struct Object {
     /// Grows with every change this process saw, over all objects of a store.
     pub version: u64,
     /// Compact JSON, ignored fields removed.
-    pub json: Arc<[u8]>,
+    pub json: ObjectJson,
 }
 
 /// Who it is; what it says may be a Secret.
@@ -65,6 +66,6 @@ impl Object {
     /// # Errors
     /// When the bytes are not JSON, which a store never lets in.
     pub fn value(&self) -> Result<Value, serde_json::Error> {
-        serde_json::from_slice(&self.json)
+        serde_json::from_slice(&self.json.bytes())
     }
 }

@@ -314,7 +314,12 @@ impl Renderer {
     /// How much is kept for the next render.
     #[must_use]
     pub fn cache(&self) -> CacheSize {
-        self.files.values().map(FileMemory::size).fold(CacheSize::default(), CacheSize::and)
+        self.caches().map(|(_, size)| size).fold(CacheSize::default(), CacheSize::and)
+    }
+
+    /// The same of each file.
+    pub fn caches(&self) -> impl Iterator<Item = (&FileKey, CacheSize)> {
+        self.files.iter().map(|(file, memory)| (file, memory.size()))
     }
 
     /// The blocks of `compiled` templates that the last render could not keep.

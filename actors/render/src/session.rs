@@ -247,7 +247,7 @@ impl<'a> Session<'a> {
         let resource: Arc<str> = external_names::STORE.into();
         let store = self.input.snapshots.get(&resource)?;
         self.record(Read { resource, key: external_names::key(name) });
-        serde_json::from_slice(&store.get("", name)?.json).ok()
+        serde_json::from_slice(&store.get("", name)?.json.bytes()).ok()
     }
 
     /// Whether a Service that leads to HAProxy's own pods has that address and port. The read is recorded.

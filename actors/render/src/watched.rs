@@ -107,8 +107,9 @@ impl Watched {
             })?,
         };
         // Checked once as a whole, not string by string.
-        let text = std::str::from_utf8(&object.json)
-            .map_err(|e| format!("{} is not text: {e}", self.reference()))?;
+        let json = object.json.bytes();
+        let text =
+            std::str::from_utf8(&json).map_err(|e| format!("{} is not text: {e}", self.reference()))?;
         let value = KEYS
             .with(|keys| read_json::read(text, keys))
             .map_err(|e| format!("{} is not JSON at byte {}", self.reference(), e.position))?;
@@ -156,7 +157,8 @@ impl Watched {
             _ => &[key],
         };
         self.note_read();
-        let text = std::str::from_utf8(&self.object.json).ok()?;
+        let json = self.object.json.bytes();
+        let text = std::str::from_utf8(&json).ok()?;
         let fields = KEYS.with(|keys| read_json::read_fields(text, wanted, keys))?;
         let fields = with_groups(knowing_secrets(fields));
         fields.field(key).ok().map(|found| found.cloned().unwrap_or_default())

@@ -219,7 +219,7 @@ proptest! {
                 there.push(ingress);
             }
             let fresh = index(&there);
-            let sets = |i: &RouteIndex| i.sets().iter().map(|o| String::from_utf8(o.json.to_vec()).unwrap()).collect::<Vec<_>>();
+            let sets = |i: &RouteIndex| i.sets().iter().map(|o| String::from_utf8(o.json.bytes().into_owned()).unwrap()).collect::<Vec<_>>();
             prop_assert_eq!(sets(&grown), sets(&fresh));
         }
     }

@@ -38,7 +38,7 @@ fn put(store: &mut Snapshot, resource: &str, namespace: &str, name: &str, object
 
 /// Names, and what is in them.
 fn content(lists: &Snapshot) -> Vec<(String, String)> {
-    let text = |object: &Object| String::from_utf8_lossy(&object.json).into_owned();
+    let text = |object: &Object| String::from_utf8_lossy(&object.json.bytes()).into_owned();
     lists.iter().map(|object| (object.reference.to_string(), text(object))).collect()
 }
 

@@ -99,7 +99,7 @@ impl NamedStore {
 
 /// The names that a Service or an Ingress names.
 fn names_of(object: &Object) -> BTreeSet<Arc<str>> {
-    let hosts = auth::hosts_named_by(&object.json);
+    let hosts = auth::hosts_named_by(&object.json.bytes());
     let hosts = hosts.iter().filter_map(|host| match ExternalTarget::of(host) {
         ExternalTarget::Name(name) => Some(name),
         _ => None,
@@ -121,7 +121,7 @@ fn name_of(service: &Object) -> Option<Arc<str>> {
         external_name: String,
     }
 
-    let Service { spec } = serde_json::from_slice(&service.json).ok()?;
+    let Service { spec } = serde_json::from_slice(&service.json.bytes()).ok()?;
     match ExternalTarget::of(&spec.external_name) {
         ExternalTarget::Name(name) if spec.kind == "ExternalName" => Some(name),
         _ => None,

@@ -60,7 +60,7 @@ impl CountedThings {
     fn enter(&mut self, thing: &Arc<ObjectRef>, json: Arc<[u8]>) {
         let namespace = Some(&thing.namespace).filter(|namespace| !namespace.is_empty());
         let key = namespace.into_iter().chain([&thing.name]).cloned().collect();
-        self.store.apply(Object { reference: thing.clone(), version: 0, json }, key);
+        self.store.apply(Object { reference: thing.clone(), version: 0, json: json.into() }, key);
     }
 
     pub(super) fn remove(&mut self, things: Things, clock: Option<&Clock>) {
@@ -202,7 +202,7 @@ mod tests {
         ] {
             asked.add(namespace, &url(text));
         }
-        let read = |object: &Arc<Object>| -> Value { serde_json::from_slice(&object.json).unwrap() };
+        let read = |object: &Arc<Object>| -> Value { serde_json::from_slice(&object.json.bytes()).unwrap() };
         let all: Vec<Value> = asked.targets().iter().map(read).collect();
         let names: Vec<&str> = all.iter().map(|target| target["name"].as_str().unwrap()).collect();
         assert_eq!(names, ["auth_blog_sso.shop.svc_80_http", "auth_shop_sso_80_http"]);

@@ -13,7 +13,7 @@ use super::{
     passing::Passing,
     sentences::{few, shortened},
 };
-use haptic_model::{Finding, FindingKind, ObjectRef};
+use haptic_model::{Finding, FindingKind, ObjectJson, ObjectRef};
 use serde_json::{Value, json};
 use std::{
     borrow::Cow,
@@ -57,7 +57,7 @@ struct Entry {
 
 /// The JSON of an object's routes, and what is found at it. In the JSON are its own `fields`, `options`,
 /// [`OPTIONS_OF_GROUPS`], `routes`, `backends`, `tls`, `clientCa` and `rejected`.
-pub(super) fn of(got: &Got<'_>) -> (Arc<[u8]>, Vec<Finding>) {
+pub(super) fn of(got: &Got<'_>) -> (ObjectJson, Vec<Finding>) {
     let mut found = got.claims.findings.clone();
     let (mut routes, mut backends) = (Vec::new(), Vec::new());
     let (mut known, mut served) = (HashSet::new(), BTreeSet::new());
@@ -118,7 +118,7 @@ pub(super) fn of(got: &Got<'_>) -> (Arc<[u8]>, Vec<Finding>) {
         let name = json!(format!("{}/{secret}", got.object.namespace));
         fields.insert("clientCa", name.to_string().into());
     }
-    (dict(&fields).into_bytes().into(), found)
+    (ObjectJson::packed(dict(&fields).into_bytes()), found)
 }
 
 /// JSON by the names of fields. Options are passed on as the text that they are.

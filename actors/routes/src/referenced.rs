@@ -166,7 +166,7 @@ fn differences(kind: ReferencedKind, now: &Snapshot, before: &Snapshot) -> impl 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use haptic_model::{Object, ObjectRef, store::FetchObject};
+    use haptic_model::{Object, ObjectJson, ObjectRef, store::FetchObject};
     use serde_json::json;
 
     fn with(store: &Snapshot, name: &str, data: &str) -> Snapshot {
@@ -235,7 +235,7 @@ mod tests {
         for namespace in ["evil", "shop"] {
             let reference = Arc::new(ObjectRef::new("configmaps", namespace, "headers"));
             let key = [Arc::from(namespace), Arc::from("headers")].into();
-            store.apply(Object { reference, version: 0, json: Arc::default() }, key);
+            store.apply(Object { reference, version: 0, json: ObjectJson::default() }, key);
         }
         let mut objects = ReferencedObjects::default();
         objects.update(&stores(&store));

@@ -233,14 +233,16 @@ impl Services {
 impl KnownService {
     /// Of an object that is no Service nothing is known.
     fn read(object: &Object, settings: &Settings) -> Self {
-        let has_options = has(object, PREFIX);
+        let json = object.json.bytes();
+        // Most have none.
+        let has = |prefix: &str| memmem::find(&json, prefix.as_bytes()).is_some();
+        let has_options = has(PREFIX);
         let families =
             || settings.families.iter().map(|family| family.family).filter(|family| family.reads_services());
-        let has_foreign = families().any(|family| family.prefixes().iter().any(|prefix| has(object, prefix)));
-        let is_short = object.json.len() <= LONGEST;
-        let service: Option<Service> = (has_options || has_foreign || is_short)
-            .then(|| serde_json::from_slice(&object.json).ok())
-            .flatten();
+        let has_foreign = families().any(|family| family.prefixes().iter().any(|prefix| has(prefix)));
+        let is_short = json.len() <= LONGEST;
+        let service: Option<Service> =
+            (has_options || has_foreign || is_short).then(|| serde_json::from_slice(&json).ok()).flatten();
         let Some(Service { metadata, spec }) = service else {
             let (ports, spoken) = (ServicePorts::Any, Vec::new());
             let targets = Vec::new();
@@ -310,9 +312,4 @@ impl ServicePorts {
         let numbers = ports.iter().map(|port| port.port).collect();
         Self::These { numbers, names: ports.into_iter().filter_map(|port| port.name).collect(), few }
     }
-}
-
-/// Most have none.
-fn has(service: &Object, prefix: &str) -> bool {
-    memmem::find(&service.json, prefix.as_bytes()).is_some()
 }

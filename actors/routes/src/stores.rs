@@ -200,7 +200,7 @@ impl Routes {
         self.holds = store.clone();
         let Some(record) = host_holds::record_in(store) else { return };
         // What this one knows itself counts before it; who reads records says what is wrong with one.
-        if let Ok(read) = HostHolds::read(&record.json, clock.hold, clock.now) {
+        if let Ok(read) = HostHolds::read(&record.json.bytes(), clock.hold, clock.now) {
             for (resource, held) in read.0 {
                 let unread = self.unread.0.entry(resource).or_default();
                 *unread = std::mem::take(unread).union(held);
@@ -370,7 +370,7 @@ fn name_of(ingress: &ObjectRef) -> ReferencingIngress {
 
 fn changed(object: &Object, ground: &Ground, around: &IngressGround<'_>) -> (Arc<ObjectRef>, Option<Claims>) {
     around.referenced.forget(&name_of(&object.reference));
-    let claims = match ingress::claims(&object.json, &ground.classes, around) {
+    let claims = match ingress::claims(&object.json.bytes(), &ground.classes, around) {
         Ok(claims) => claims.map(|claims| claims.within(ground.most)),
         Err(why) => Some(unreadable(&object.reference, why)),
     };

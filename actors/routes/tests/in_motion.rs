@@ -193,7 +193,7 @@ fn seen(routes: &mut Routes, world: &World) -> Vec<String> {
     objects
         .flat_map(|(name, store)| {
             let text = move |object: &Arc<Object>| {
-                format!("{name} {}: {}", object.reference, String::from_utf8_lossy(&object.json))
+                format!("{name} {}: {}", object.reference, String::from_utf8_lossy(&object.json.bytes()))
             };
             store.iter().map(text).collect::<Vec<_>>()
         })

@@ -6,7 +6,9 @@ use crate::{
     spec::WatchSpec,
     update::{ListScope, Update},
 };
-use haptic_model::{FieldPath, FieldPathError, LimitReached, Object, ObjectRef, Oversized, store::Key};
+use haptic_model::{
+    FieldPath, FieldPathError, LimitReached, Object, ObjectJson, ObjectRef, Oversized, store::Key,
+};
 use jiff::Timestamp;
 use serde_json::Value;
 use std::sync::Arc;
@@ -172,7 +174,8 @@ impl Ingest {
         let stamp =
             value.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or_default().into();
         let created = created(&value);
-        let json = if self.references_only { Arc::default() } else { self.compact(&mut value, &reference)? };
+        let json =
+            if self.references_only { ObjectJson::default() } else { self.compact(&mut value, &reference)? };
         let count = if self.owns_status { quota::takes_without_status } else { quota::takes };
         let takes = count(&value, json.len());
         Ok(Ingested { object: Object { reference, version: 0, json }, key, stamp, created, takes })
@@ -215,7 +218,7 @@ impl Ingest {
         Ok(reference)
     }
 
-    fn compact(&self, value: &mut Value, reference: &Arc<ObjectRef>) -> Result<Arc<[u8]>, MalformedObject> {
+    fn compact(&self, value: &mut Value, reference: &Arc<ObjectRef>) -> Result<ObjectJson, MalformedObject> {
         // By its type a Secret is known as one wherever it is shown: whatever is ignored, that is not.
         let type_of = TYPE.map(|field| value.get(field).cloned());
         for path in &self.ignore {
@@ -235,7 +238,7 @@ impl Ingest {
             );
             return Err(MalformedObject { object: reference.clone(), message });
         }
-        serde_json::to_vec(value).map(Arc::from).map_err(|error| MalformedObject {
+        serde_json::to_vec(value).map(ObjectJson::packed).map_err(|error| MalformedObject {
             object: reference.clone(),
             message: format!("it cannot be written as JSON: {error}"),
         })
@@ -366,7 +369,7 @@ mod tests {
         let kept = Ingest::new(&spec).unwrap().take(route.clone()).unwrap().object;
         assert_eq!(kept.value().unwrap(), route);
         let written = json!({"metadata": {"name": "a", "resourceVersion": "8"}, "spec": 1, "status": 2});
-        assert!(is_same_but_status(&kept.json, written.to_string().as_bytes()));
+        assert!(is_same_but_status(&kept.json.bytes(), written.to_string().as_bytes()));
     }
 
     #[test]

@@ -169,6 +169,7 @@ fn store(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use haptic_model::ObjectJson;
     use serde_json::json;
 
     fn spec(selector: &str) -> HAProxyTemplateConfigSpec {
@@ -245,7 +246,7 @@ mod tests {
         let mut store = Snapshot::on_demand(Arc::new(Older));
         let reference = Arc::new(ObjectRef::new("secrets", "a", "other"));
         store.apply(
-            Object { reference, version: 0, json: Arc::default() },
+            Object { reference, version: 0, json: ObjectJson::default() },
             ["a".into(), "other".into()].into(),
         );
         let stores = Snapshots::new(BTreeMap::from([("secrets".into(), Arc::new(store))]));

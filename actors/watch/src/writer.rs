@@ -269,7 +269,7 @@ impl StoreWriter {
         let now = incoming.object.json.clone();
         let change = self.snapshot.apply(incoming.object, incoming.key);
         if change == StoreChange::Modified
-            && before.is_some_and(|before| ingest::is_same_but_status(&before, &now))
+            && before.is_some_and(|before| ingest::is_same_but_status(&before.bytes(), &now.bytes()))
         {
             self.has_news = true;
             return;
@@ -458,7 +458,10 @@ mod tests {
             writer.take_changes();
             assert_eq!(put(&mut writer, r#"{"spec":1,"status":{"a":1}}"#), Some(counted));
             assert_eq!(put(&mut writer, r#"{"spec":1,"status":{"a":1}}"#), None);
-            assert_eq!(&*writer.snapshot().get("a", "x").unwrap().json, br#"{"spec":1,"status":{"a":1}}"#);
+            assert_eq!(
+                &*writer.snapshot().get("a", "x").unwrap().json.bytes(),
+                br#"{"spec":1,"status":{"a":1}}"#
+            );
             assert_eq!(put(&mut writer, r#"{"spec":2,"status":{"a":1}}"#), Some(1));
             assert_eq!(put(&mut writer, r#"{"spec":3,"status":{"a":2}}"#), Some(1));
             assert_eq!(put(&mut writer, r#"{"spec":3}"#), Some(counted));

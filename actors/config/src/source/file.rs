@@ -1,11 +1,12 @@
-//! A configuration file, read again whenever its folder changes (editors rename, mounted volumes swap links).
+//! A configuration file, looked at whenever its folder changes (editors rename, mounted volumes swap links). What else is written in its folder,
+//! such as a log, costs a look at its bytes and no more.
 
 use crate::{
     document,
     intake::{ObservedConfig, SourceState},
     overlay::FileOverlay,
 };
-use haptic_model::secret::Credentials;
+use haptic_model::{Digest, secret::Credentials};
 use haptic_runtime::Publisher;
 use notify::{
     EventKind, RecursiveMode, Watcher,
@@ -26,14 +27,30 @@ pub async fn observe(
 ) {
     let changed = Arc::new(Notify::new());
     let watcher = watch_folder(&path, changed.clone());
+    let mut known = KnownFile::default();
     loop {
-        let trouble = watcher.as_ref().err().cloned();
-        seen.publish_if_changed(SourceState {
-            config: laid_over(read(&path).await, overlay),
-            credentials: Some(Ok(credentials.clone())),
-            trouble,
-        });
+        // Before it is read: what is written meanwhile differs from that.
+        if known.is_news(digest(&path).await) {
+            let trouble = watcher.as_ref().err().cloned();
+            seen.publish_if_changed(SourceState {
+                config: laid_over(read(&path).await, overlay),
+                credentials: Some(Ok(credentials.clone())),
+                trouble,
+            });
+        }
         changed.notified().await;
+    }
+}
+
+/// The file as it was read last.
+#[derive(Debug, Default)]
+struct KnownFile(Option<Digest>);
+
+impl KnownFile {
+    /// Whether it has to be read: not if it has the bytes that were read last. Of one that cannot be read, why may differ.
+    fn is_news(&mut self, now: Option<Digest>) -> bool {
+        let before = std::mem::replace(&mut self.0, now);
+        now.is_none() || before != now
     }
 }
 
@@ -64,6 +81,11 @@ fn may_have_changed(kind: EventKind) -> bool {
     !matches!(kind, EventKind::Access(access) if access != AccessKind::Close(AccessMode::Write))
 }
 
+/// That of the file's bytes, if it can be read.
+async fn digest(path: &Path) -> Option<Digest> {
+    tokio::fs::read(path).await.ok().map(|bytes| Digest::of(&bytes))
+}
+
 async fn read(path: &Path) -> ObservedConfig {
     let path = path.to_owned();
     let read =
@@ -84,6 +106,14 @@ async fn read(path: &Path) -> ObservedConfig {
 mod tests {
     use super::*;
     use notify::event::{CreateKind, ModifyKind, RenameMode};
+
+    #[test]
+    fn a_file_with_the_bytes_of_before_is_not_read_again() {
+        let (one, other) = (Some(Digest::of(b"one")), Some(Digest::of(b"other")));
+        let mut known = KnownFile::default();
+        let seen = [None, None, one, one, other, one, None, one].map(|now| known.is_news(now));
+        assert_eq!(seen, [true, true, true, false, true, true, true, true]);
+    }
 
     #[test]
     fn reading_is_no_change_and_writing_renaming_and_creating_are() {

@@ -47,7 +47,8 @@ impl OtherChanges {
     /// Whether a text in `object` is the name of what changed in its namespace. Of an object that is not kept whole, nobody knows.
     /// It is read once, however many names there are: a namespace may change thousands of objects at once.
     fn names_any(&self, object: &Object) -> bool {
-        let Ok(json) = std::str::from_utf8(&object.json) else { return true };
+        let json = object.json.bytes();
+        let Ok(json) = std::str::from_utf8(&json) else { return true };
         let names = self.names.get(&object.reference.namespace);
         json.is_empty() || names.is_some_and(|names| texts_and_words(json).any(|text| names.contains(text)))
     }

@@ -131,7 +131,7 @@ fn of_port(family: Family, finding: &Finding) -> MigrationNote {
 }
 
 fn read(object: &Object) -> Option<MigratedManifest> {
-    serde_json::from_slice(&object.json).ok()
+    serde_json::from_slice(&object.json.bytes()).ok()
 }
 
 fn migrated(kind: &'static str, object: &ObjectRef, mut notes: Vec<MigrationNote>) -> MigratedObject {

@@ -9,8 +9,8 @@ use super::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use haptic_commentator::RecordedAttempt;
 use haptic_model::{
-    ActiveConfig, Diagnostic, Fleet, Generation, HaproxyVersion, Object, ObjectRef, Quarantine, Quarantined,
-    Snapshot, Snapshots,
+    ActiveConfig, Diagnostic, Fleet, Generation, HaproxyVersion, Object, ObjectJson, ObjectRef, Quarantine,
+    Quarantined, Snapshot, Snapshots,
     pipeline::{Attempt, Cause, Reconcile},
     store::{FetchError, FetchObject, Key},
 };
@@ -415,7 +415,9 @@ fn what_a_render_fetched_is_in_the_recording_and_nothing_else_of_its_store() {
     past.change("secrets", |store| *store = Snapshot::on_demand(Arc::new(Elsewhere)));
     for name in ["a", "unread"] {
         let (object, key) = object("secrets", name, &json!({}));
-        past.change("secrets", |store| _ = store.apply(Object { json: Arc::default(), ..object }, key));
+        past.change("secrets", |store| {
+            _ = store.apply(Object { json: ObjectJson::default(), ..object }, key)
+        });
     }
     past.ingress("a", "a.example");
     past.render();

@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_long_message_is_cut() {
-        let long = StatusCondition { message: "ä".repeat(250_000), ..accepted(true) };
+        let long = StatusCondition { message: "ä".repeat(250_000).into(), ..accepted(true) };
         let written = merged(vec![long], &json!([]), "2026-01-01T00:00:00Z");
         assert!(written[0]["message"].as_str().unwrap().len() <= LONGEST_MESSAGE);
     }

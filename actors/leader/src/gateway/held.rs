@@ -86,7 +86,7 @@ impl HeldRoute {
     }
 
     fn left_out(&self, parent: &Value) -> ParentVerdict {
-        let message = self.why.clone();
+        let message = self.why.clone().into();
         let refused = StatusCondition { kind: "Accepted", holds: false, reason: REASON, message };
         ParentVerdict { reference: parent.into(), conditions: vec![refused], is_served: false }
     }
@@ -94,7 +94,7 @@ impl HeldRoute {
     /// What holds for the version that is served, and that it is not the present one.
     fn fallen_back(&self, parent: &ParentVerdict) -> ParentVerdict {
         let others = parent.conditions.iter().filter(|condition| condition.kind != PARTIALLY_INVALID);
-        let message = format!("Fall Back: {}", self.why);
+        let message = format!("Fall Back: {}", self.why).into();
         let partly = StatusCondition { kind: PARTIALLY_INVALID, holds: true, reason: REASON, message };
         ParentVerdict {
             reference: parent.reference.clone(),
@@ -153,7 +153,7 @@ mod tests {
             kind,
             holds: true,
             reason: kind,
-            message: message.to_owned(),
+            message: message.to_owned().into(),
         };
         let conditions = vec![condition("Accepted", ""), condition(PARTIALLY_INVALID, "Dropped Rule 0")];
         let parent = ParentVerdict { reference: (&reference).into(), conditions, is_served: true };

@@ -8,6 +8,7 @@ use haptic_model::{
     Generation, Snapshot,
     gateway::{GatewayVerdicts, NamespacedName},
 };
+use imbl::ordmap::DiffItem;
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     ops::Bound,
@@ -285,9 +286,10 @@ fn changed(before: &GatewayVerdicts, after: &GatewayVerdicts) -> Vec<StatusKey> 
         .collect();
     all.extend(differing(&before.gateways, &after.gateways).map(of(GatewayKind::Gateway)));
     all.extend(differing(&before.listener_sets, &after.listener_sets).map(of(GatewayKind::ListenerSet)));
-    all.extend(
-        differing(&before.routes, &after.routes).map(|(kind, name)| of(GatewayKind::Route(kind))(name)),
-    );
+    let routes = before.routes.diff(&after.routes).map(|difference| match difference {
+        DiffItem::Add(key, _) | DiffItem::Remove(key, _) | DiffItem::Update { new: (key, _), .. } => key,
+    });
+    all.extend(routes.map(|(kind, name)| of(GatewayKind::Route(*kind))(name.clone())));
     all.extend(differing(&before.policies, &after.policies).map(of(GatewayKind::Policy)));
     all
 }
@@ -319,13 +321,13 @@ mod tests {
 
     fn with_route(generation: i64) -> Arc<GatewayVerdicts> {
         let accepted =
-            StatusCondition { kind: "Accepted", holds: true, reason: "Accepted", message: String::new() };
+            StatusCondition { kind: "Accepted", holds: true, reason: "Accepted", message: "".into() };
         let reference = json!({"name": "web"});
         let parent =
             ParentVerdict { reference: (&reference).into(), conditions: vec![accepted], is_served: true };
         let verdict = RouteVerdict { generation, parents: vec![parent] };
         let name = ("shop".into(), "a".into());
-        let routes = [((RouteKind::Http, name), Arc::new(verdict))].into();
+        let routes = [((RouteKind::Http, name), Arc::new(verdict))].into_iter().collect();
         Arc::new(GatewayVerdicts { routes, ..GatewayVerdicts::default() })
     }
 

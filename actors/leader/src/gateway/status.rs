@@ -99,7 +99,7 @@ impl StatusContext<'_> {
         let mut waits = listeners_wait;
         let programmed = match (accepted, addresses) {
             (Some(StatusCondition { holds: false, message, .. }), _) => {
-                programmed(PROGRAMMED, Err(("Invalid", message.clone())))
+                programmed(PROGRAMMED, Err(("Invalid", message.to_string())))
             }
             _ if is_unserved(&verdict.listeners) => {
                 programmed(PROGRAMMED, Err(("Invalid", "no listener of it can be served".into())))
@@ -141,7 +141,7 @@ impl StatusContext<'_> {
         let refused = verdict.conditions.iter().find(|one| one.kind == "Accepted" && !one.holds);
         let programmed = match refused {
             Some(StatusCondition { reason, message, .. }) => {
-                programmed(PROGRAMMED, Err((reason, message.clone())))
+                programmed(PROGRAMMED, Err((reason, message.to_string())))
             }
             None if is_unserved(&verdict.listeners) => {
                 programmed(PROGRAMMED, Err(("Invalid", "no listener of it can be served".into())))
@@ -334,7 +334,7 @@ impl GatewayAddresses {
 fn programmed(kind: &'static str, outcome: Result<(), (&'static str, String)>) -> StatusCondition {
     match outcome {
         Ok(()) => StatusCondition { kind, holds: true, reason: "Programmed", message: RUNS.into() },
-        Err((reason, message)) => StatusCondition { kind, holds: false, reason, message },
+        Err((reason, message)) => StatusCondition { kind, holds: false, reason, message: message.into() },
     }
 }
 

@@ -16,7 +16,7 @@ const OURS: &str = "haproxy-haptic.org/gateway-controller";
 
 fn condition(kind: &'static str, holds: bool) -> StatusCondition {
     let reason = if holds { kind } else { "NoMatchingParent" };
-    StatusCondition { kind, holds, reason, message: format!("{kind} is {holds}") }
+    StatusCondition { kind, holds, reason, message: format!("{kind} is {holds}").into() }
 }
 
 fn parent(name: &str, accepted: bool) -> ParentVerdict {

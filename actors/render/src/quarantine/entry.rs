@@ -76,7 +76,7 @@ impl Replacement {
             return None;
         }
         let settings = Settings::of(&config.spec.templating_settings.extra_context);
-        let json = mended(&object.json, &settings)?.into();
+        let json = mended(&object.json.bytes(), &settings)?.into();
         let object = Object { json, ..Object::clone(object) };
         Some(Self { object: Arc::new(object), key: key.clone(), is_mended: true })
     }

@@ -146,7 +146,8 @@ pub(crate) fn has(store: &Snapshot, address: IpAddr, port: u64) -> bool {
         return false;
     }
     let ports = store.get("", &address.to_string());
-    let ports: Option<BTreeSet<u64>> = ports.and_then(|object| serde_json::from_slice(&object.json).ok());
+    let ports: Option<BTreeSet<u64>> =
+        ports.and_then(|object| serde_json::from_slice(&object.json.bytes()).ok());
     ports.is_some_and(|ports| ports.contains(&port))
 }
 
@@ -258,7 +259,7 @@ impl LeadingSlice {
         is_own: impl Fn(IpAddr) -> bool,
         leads: impl Fn(IpAddr, u64) -> bool,
     ) -> Option<Self> {
-        let SliceJson { metadata, endpoints, ports } = serde_json::from_slice(&slice.json).ok()?;
+        let SliceJson { metadata, endpoints, ports } = serde_json::from_slice(&slice.json.bytes()).ok()?;
         let service = metadata.labels?.remove(SERVICE_NAME)?;
         let endpoints = endpoints.unwrap_or_default();
         let addresses = endpoints.iter().flat_map(|endpoint| &endpoint.addresses);
@@ -280,7 +281,9 @@ impl ServiceAddresses {
     fn read(object: &Arc<Object>) -> Self {
         let nowhere =
             Self { object: object.clone(), given: Vec::new(), named: Vec::new(), ports: Vec::new() };
-        let Ok(ServiceJson { spec, status }) = serde_json::from_slice(&object.json) else { return nowhere };
+        let Ok(ServiceJson { spec, status }) = serde_json::from_slice(&object.json.bytes()) else {
+            return nowhere;
+        };
         let balancer = status.and_then(|status| status.load_balancer);
         let balanced = balancer.and_then(|balancer| balancer.ingress).unwrap_or_default();
         let given = spec.cluster_ip.into_iter().chain(spec.cluster_ips.unwrap_or_default());

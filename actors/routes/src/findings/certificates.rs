@@ -99,7 +99,7 @@ enum Validity {
 
 impl SecretsAtTime {
     fn read(&self, (namespace, name): &TlsSecretName) -> Option<KnownCertificate> {
-        KnownCertificate::read(&self.get(namespace, name)?.json)
+        KnownCertificate::read(&self.get(namespace, name)?.json.bytes())
     }
 
     /// The Secret that a certificate is taken from.

@@ -223,6 +223,9 @@ impl AskedFor {
         if levels.is_empty() {
             return 0;
         }
+        if self.entries.is_empty() {
+            self.entries = LiteMap::with_capacity(levels.len());
+        }
         let seniority = route.metadata.seniority();
         let (mut asked_for, before) = (0, self.entries.values().map(Vec::len).sum::<usize>());
         for (number, rule) in rules.into_iter().enumerate() {

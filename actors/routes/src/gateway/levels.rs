@@ -62,7 +62,8 @@ impl HostnameLevels {
         let concerned = all.into_iter().filter(|level| before.get(*level) != now.get(*level));
         let mut touched = BTreeSet::new();
         for level in concerned {
-            let routes = self.asked.entry(level.clone()).or_default();
+            // Most levels are those of one route.
+            let routes = self.asked.entry(level.clone()).or_insert_with(|| LiteMap::with_capacity(1));
             match now.get(level) {
                 Some(entries) => drop(routes.insert(route.clone(), entries.clone())),
                 None => drop(routes.remove(route)),

@@ -53,9 +53,9 @@ use litemap::LiteMap;
 use named_config_maps::NamedConfigMaps;
 use objects::{
     ClassSpec, GROUP, GatewayResource, GatewaySpec, GrantSpec, KnownPort, LabelsOfNamespaces,
-    ListenerSetSpec, PolicySpec, ROUTES, RouteSpec, ServiceFacts,
+    ListenerSetSpec, PolicySpec, ROUTES, ServiceFacts,
 };
-use parsed::{ParsedObjects, store_of};
+use parsed::{ParsedObjects, StoredObjects, store_of};
 use ports::GivenPorts;
 use reload_pace::CountingRoutes;
 use sets::Sets;
@@ -81,11 +81,11 @@ pub(super) struct GatewayModel {
     certificates: GatewayCertificates,
     authorities: NamedConfigMaps<Arc<str>>,
     parameters: NamedConfigMaps<ClassParameters>,
-    routes: BTreeMap<RouteKind, ParsedObjects<GatewayResource<RouteSpec>>>,
+    routes: BTreeMap<RouteKind, StoredObjects>,
     settings: Option<GatewaySettings>,
     ground: Arc<GatewayInputs>,
     counting: CountingRoutes,
-    resolved: BTreeMap<RouteId, ResolvedRoute>,
+    resolved: BTreeMap<RouteId, Box<ResolvedRoute>>,
     levels: HostnameLevels,
     shares: BTreeMap<RouteId, LiteMap<Arc<str>, LevelShare>>,
     attached: HashMap<Arc<str>, usize>,
@@ -190,7 +190,7 @@ impl GatewayModel {
         let mut stale: BTreeSet<RouteId> = self.counting.due_routes().into_iter().collect();
         for (kind, resources) in ROUTES {
             let changed = self.routes.entry(kind).or_default().update(of(resources));
-            stale.extend(changed.into_iter().map(|name| (kind, name)));
+            stale.extend(changed.into_iter().map(|(name, _)| (kind, name)));
         }
         if is_moved && self.move_ground(&settings) {
             stale.extend(self.every_route());
@@ -231,10 +231,7 @@ impl GatewayModel {
     }
 
     fn every_route(&self) -> Vec<RouteId> {
-        let all = self
-            .routes
-            .iter()
-            .flat_map(|(kind, routes)| routes.iter().map(|(name, _)| (*kind, name.clone())));
+        let all = self.routes.iter().flat_map(|(kind, routes)| routes.names().map(move |name| (*kind, name)));
         all.collect()
     }
 
@@ -298,7 +295,7 @@ impl GatewayModel {
             let now =
                 route.as_ref().map(|route| ResolvedRoute::of(id.0, route, &self.ground, &self.services));
             let (is_there, now) = (route.is_some(), now.unwrap_or_default());
-            let before = self.resolved.remove(&id).unwrap_or_default();
+            let before = self.resolved.remove(&id).map(|before| *before).unwrap_or_default();
             touched.extend(self.levels.update(&id, &before.entries, &now.entries));
             self.sets.change_backends(&before.backends, &now.backends);
             self.reach(&before, &now);
@@ -318,7 +315,7 @@ impl GatewayModel {
                 }
             }
             if is_there && now.verdict.is_some() {
-                self.resolved.insert(id, now);
+                self.resolved.insert(id, Box::new(now));
             }
         }
         for level in touched {
@@ -327,7 +324,7 @@ impl GatewayModel {
         let none = (LiteMap::new(), ResolvedRoute::default());
         for id in written {
             let shares = self.shares.get(&id).unwrap_or(&none.0);
-            let route = self.resolved.get(&id).unwrap_or(&none.1);
+            let route = self.resolved.get(&id).map_or(&none.1, |route| route);
             self.sets.write_route(&id, shares, &route.settings);
             told.insert(id);
         }
@@ -342,7 +339,7 @@ impl GatewayModel {
     /// Writes what is found at a route.
     fn write_findings_of(&mut self, id: &RouteId) {
         let object = self.routes.get(&id.0).and_then(|routes| routes.reference(&id.1));
-        let route = self.resolved.get(id);
+        let route = self.resolved.get(id).map(|route| &**route);
         let verdict = route.and_then(|route| route.verdict.as_deref());
         let mut found = verdict.map(findings::of_route).unwrap_or_default();
         found.extend(route.map(|route| findings::of_doubts(&route.doubts)).unwrap_or_default());
@@ -383,7 +380,7 @@ impl GatewayModel {
             return;
         }
         for service in &now.uses {
-            let gateways = self.reached.entry(service.clone()).or_default();
+            let gateways = self.reached.entry(service.clone()).or_insert_with(|| LiteMap::with_capacity(1));
             now.gateways.iter().for_each(|gateway| *gateways.entry(gateway.clone()).or_default() += 1);
         }
         for service in &before.uses {

@@ -61,7 +61,7 @@ pub(super) trait Readable: Sized {
 
 impl<S: for<'d> Deserialize<'d>> Readable for GatewayResource<S> {
     fn read(object: &Object) -> Option<Self> {
-        serde_json::from_slice(&object.json).ok()
+        serde_json::from_slice(&object.json.bytes()).ok()
     }
 }
 
@@ -555,7 +555,7 @@ pub(super) struct KnownPort {
 impl Readable for ServiceFacts {
     /// Ports of UDP are none that HAProxy passes anything on to, and may have the number of one of TCP.
     fn read(object: &Object) -> Option<Self> {
-        let mut service: Self = serde_json::from_slice(&object.json).ok()?;
+        let mut service: Self = serde_json::from_slice(&object.json.bytes()).ok()?;
         let mut ports = service.spec.ports.into_vec();
         ports.retain(|port| port.protocol.as_deref().is_none_or(|protocol| protocol == "TCP"));
         service.spec.ports = ports.into();
@@ -572,7 +572,7 @@ pub(super) struct LabelsOfNamespaces {
 
 impl Readable for LabelsOfNamespaces {
     fn read(object: &Object) -> Option<Self> {
-        serde_json::from_slice(&object.json).ok()
+        serde_json::from_slice(&object.json.bytes()).ok()
     }
 }
 

@@ -1,48 +1,72 @@
-//! What was read of the objects of one store, each once while it is unchanged.
+//! The objects of one store, and which of them are different now: read once while they are unchanged, or each time that they are asked for.
 
 use super::objects::Readable;
-use haptic_model::{ActiveConfig, ObjectRef, Snapshot, Snapshots, gateway::NamespacedName};
+use haptic_model::{ActiveConfig, Object, ObjectRef, Snapshot, Snapshots, gateway::NamespacedName};
 use std::{collections::BTreeMap, sync::Arc};
 
-/// The objects of one store, by namespace and name.
+/// The objects of one store, as they are stored.
+#[derive(Debug, Default)]
+pub(super) struct StoredObjects(Option<Arc<Snapshot>>);
+
+/// What was read of the objects of one store, by namespace and name.
 #[derive(Debug)]
 pub(super) struct ParsedObjects<T> {
-    source: Option<Arc<Snapshot>>,
+    source: StoredObjects,
     known: BTreeMap<NamespacedName, Arc<T>>,
+}
+
+impl StoredObjects {
+    /// Takes the store as it is now. Returns the names of the objects that are different, with what there is of them.
+    pub fn update(&mut self, store: Option<&Arc<Snapshot>>) -> Vec<(NamespacedName, Option<Arc<Object>>)> {
+        let none = Arc::new(Snapshot::full());
+        let before = std::mem::replace(&mut self.0, store.cloned()).unwrap_or_else(|| none.clone());
+        let now = store.unwrap_or(&none);
+        if now.is_unchanged_since(&before) {
+            return Vec::new();
+        }
+        let changed = now.differences_from(&before).filter_map(|difference| {
+            let now = difference.after.map(|(object, _)| object);
+            let named = now.or(difference.before.map(|(object, _)| object))?;
+            Some((name_of(&named.reference), now.cloned()))
+        });
+        changed.collect()
+    }
+
+    pub fn get(&self, (namespace, name): &NamespacedName) -> Option<&Arc<Object>> {
+        self.0.as_ref()?.get(namespace, name)
+    }
+
+    /// The object of that name as the store knows it.
+    pub fn reference(&self, name: &NamespacedName) -> Option<Arc<ObjectRef>> {
+        Some(self.get(name)?.reference.clone())
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = NamespacedName> {
+        self.0.iter().flat_map(|store| store.iter()).map(|object| name_of(&object.reference))
+    }
+}
+
+fn name_of(object: &ObjectRef) -> NamespacedName {
+    (object.namespace.clone(), object.name.clone())
 }
 
 impl<T> Default for ParsedObjects<T> {
     fn default() -> Self {
-        Self { source: None, known: BTreeMap::new() }
+        Self { source: StoredObjects::default(), known: BTreeMap::new() }
     }
 }
 
 impl<T: Readable> ParsedObjects<T> {
     /// Reads what is different. Returns the names of what was read, and of what is gone.
     pub fn update(&mut self, store: Option<&Arc<Snapshot>>) -> Vec<NamespacedName> {
-        let none = Arc::new(Snapshot::full());
-        let before = std::mem::replace(&mut self.source, store.cloned()).unwrap_or_else(|| none.clone());
-        let now = store.unwrap_or(&none);
-        if now.is_unchanged_since(&before) {
-            return Vec::new();
-        }
-        let mut changed = Vec::new();
-        for difference in now.differences_from(&before) {
-            let Some((object, is_there)) = difference
-                .after
-                .map(|(object, _)| (object, true))
-                .or(difference.before.map(|(object, _)| (object, false)))
-            else {
-                continue;
-            };
-            let name = (object.reference.namespace.clone(), object.reference.name.clone());
-            match is_there.then(|| T::read(object)).flatten() {
+        let changed = self.source.update(store).into_iter().map(|(name, object)| {
+            match object.and_then(|object| T::read(&object)) {
                 Some(read) => drop(self.known.insert(name.clone(), Arc::new(read))),
                 None => drop(self.known.remove(&name)),
             }
-            changed.push(name);
-        }
-        changed
+            name
+        });
+        changed.collect()
     }
 
     pub fn get(&self, namespace: &str, name: &str) -> Option<&Arc<T>> {
@@ -50,8 +74,8 @@ impl<T: Readable> ParsedObjects<T> {
     }
 
     /// The object of that name as the store knows it.
-    pub fn reference(&self, (namespace, name): &NamespacedName) -> Option<Arc<ObjectRef>> {
-        Some(self.source.as_ref()?.get(namespace, name)?.reference.clone())
+    pub fn reference(&self, name: &NamespacedName) -> Option<Arc<ObjectRef>> {
+        self.source.reference(name)
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (&NamespacedName, &Arc<T>)> {
@@ -60,7 +84,7 @@ impl<T: Readable> ParsedObjects<T> {
 
     /// Whether the resource is watched.
     pub fn is_watched(&self) -> bool {
-        self.source.is_some()
+        self.source.0.is_some()
     }
 }
 

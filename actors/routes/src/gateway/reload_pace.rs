@@ -2,13 +2,14 @@
 
 use super::{
     levels::RouteId,
-    objects::{GatewayResource, ROUTES, RouteRule, RouteSpec},
-    parsed::ParsedObjects,
+    objects::{GatewayResource, ROUTES, Readable, RouteRule, RouteSpec},
+    parsed::StoredObjects,
     retries::RetryProfile,
     rules::time_of_all_tries,
 };
 use crate::reload_pace::{ReadAtStart, ReloadPace, ReloadsPerMinute};
-use haptic_model::{Finding, ObjectRef};
+use haptic_model::{Finding, Object, ObjectRef};
+use memchr::memmem;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -20,16 +21,19 @@ type RouteResource = GatewayResource<RouteSpec>;
 /// The routes that count, each as it is or as it was before.
 #[derive(Debug, Default)]
 pub(super) struct CountingRoutes {
-    pace: ReloadPace<RouteResource>,
-    counting: BTreeMap<RouteId, Arc<RouteResource>>,
+    pace: ReloadPace<Object>,
+    counting: BTreeMap<RouteId, Arc<Object>>,
 }
 
-impl ReadAtStart for RouteResource {
+impl ReadAtStart for Object {
     /// Each way of trying again is a profile. All else comes and goes at run time, or stays for a while.
     type Lines<'a> = BTreeSet<String>;
 
     fn lines(&self) -> Self::Lines<'_> {
-        let profiles = self.spec.rules.iter().filter_map(|rule| {
+        // Most have none.
+        let route = memmem::find(&self.json.bytes(), br#""retry""#).and_then(|_| RouteResource::read(self));
+        let rules = route.map(|route| route.spec.rules).unwrap_or_default();
+        let profiles = rules.iter().filter_map(|rule| {
             let rule = rule.value();
             rule.get("retry")?;
             let rule: RouteRule = serde_json::from_value(rule).ok()?;
@@ -79,19 +83,22 @@ impl CountingRoutes {
     pub fn admit(
         &mut self,
         id: &RouteId,
-        routes: Option<&ParsedObjects<RouteResource>>,
+        routes: Option<&StoredObjects>,
         is_free: bool,
-    ) -> Option<Arc<RouteResource>> {
+    ) -> Option<RouteResource> {
         let (object, known) = (Arc::new(object_of(id)), self.counting.remove(id));
-        let counting = match routes.and_then(|routes| routes.get(&id.1.0, &id.1.1)) {
-            Some(wanted) => self.pace.admit(&object, known.as_ref(), wanted.clone(), is_free)?,
-            None => {
-                self.pace.delete(&object, known.as_deref());
-                return None;
-            }
+        let wanted = routes.and_then(|routes| {
+            let wanted = routes.get(&id.1)?;
+            Some((wanted, RouteResource::read(wanted)?))
+        });
+        let Some((wanted, read)) = wanted else {
+            self.pace.delete(&object, known.as_deref());
+            return None;
         };
-        self.counting.insert(id.clone(), counting.clone());
-        Some(counting)
+        let counting = self.pace.admit(&object, known.as_ref(), wanted.clone(), is_free)?;
+        let read = if Arc::ptr_eq(&counting, wanted) { Some(read) } else { RouteResource::read(&counting) };
+        self.counting.insert(id.clone(), counting);
+        read
     }
 }
 

@@ -22,7 +22,7 @@ use crate::{
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use haptic_model::{
-    Object, ObjectRef, Snapshot, Snapshots,
+    Object, ObjectJson, ObjectRef, Snapshot, Snapshots,
     gateway::{NamespacedName, RouteKind},
     host_name::suffix,
     store::Key,
@@ -494,7 +494,7 @@ fn write(store: &mut Arc<Snapshot>, reference: ObjectRef, json: Option<Value>) {
     let reference = Arc::new(reference);
     match json {
         Some(json) => {
-            let json: Arc<[u8]> = json.to_string().into_bytes().into();
+            let json = ObjectJson::packed(json.to_string().into_bytes());
             let is_same =
                 store.get(&reference.namespace, &reference.name).is_some_and(|known| known.json == json);
             if !is_same {

@@ -48,7 +48,7 @@ impl Neighbours {
     ) {
         if classes.reads_neighbours() {
             let nothing = || (Age::Unknown, Vec::new());
-            let (age, said) = if is_there { host_options(&object.json, classes) } else { nothing() };
+            let (age, said) = if is_there { host_options(&object.json.bytes(), classes) } else { nothing() };
             self.set(&object.reference, &age, said, different);
         }
     }

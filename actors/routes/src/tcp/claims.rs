@@ -99,8 +99,8 @@ impl AskedPorts {
     /// Of a Service, if it asks for ports.
     pub fn of_service(object: &Object, settings: &Settings) -> Option<Self> {
         let (whole, any) = (format!("{PREFIX}{PORTS}"), format!("{PREFIX}{TCP}"));
-        memmem::find(&object.json, any.as_bytes())?;
-        let TcpService { metadata } = serde_json::from_slice(&object.json).ok()?;
+        memmem::find(&object.json.bytes(), any.as_bytes())?;
+        let TcpService { metadata } = serde_json::from_slice(&object.json.bytes()).ok()?;
         let annotations = metadata.annotations.unwrap_or_default();
         let names = [PORTS, TLS_SECRET, ALLOW_FROM, "proxy-protocol"];
         let own = annotations
@@ -220,7 +220,7 @@ pub(super) fn missing(services: &Arc<Snapshot>, claim: &TcpClaim) -> Option<(Fin
         let sentence = format!("it leads to Service {name}, which is not there: connections end");
         return Some((FindingKind::ServiceMissing, sentence));
     };
-    let facts: TcpServicePorts = serde_json::from_slice(&object.json).ok()?;
+    let facts: TcpServicePorts = serde_json::from_slice(&object.json.bytes()).ok()?;
     let spec = facts.spec?;
     if spec.kind.as_deref() == Some("ExternalName") {
         return None;

@@ -59,7 +59,10 @@ pub(super) fn read(
         let mut found = watched.filter_map(|(resource, _)| {
             let store = snapshots.get(resource.as_str())?;
             let object = store.get(namespace, own)?;
-            Some((object.reference.clone(), serde_json::from_slice::<TcpConfigMap>(&object.json).ok()?))
+            Some((
+                object.reference.clone(),
+                serde_json::from_slice::<TcpConfigMap>(&object.json.bytes()).ok()?,
+            ))
         });
         match found.next() {
             Some((reference, config_map)) if *setting == UDP => drop(all.insert(reference, of_udp(config_map))),

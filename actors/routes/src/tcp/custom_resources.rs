@@ -63,7 +63,7 @@ pub(super) fn watched(spec: &HAProxyTemplateConfigSpec) -> impl Iterator<Item = 
 pub(super) fn asked(object: &Object) -> Option<AskedPorts> {
     let mut asked =
         AskedPorts { age: Age::Unknown, claims: Vec::new(), findings: Vec::new(), by: AskedBy::Resource };
-    let TcpResource { metadata, spec } = match serde_json::from_slice(&object.json) {
+    let TcpResource { metadata, spec } = match serde_json::from_slice(&object.json.bytes()) {
         Ok(resource) => resource,
         Err(error) => {
             let sentence = format!("it cannot be read: {error}");

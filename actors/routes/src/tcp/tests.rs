@@ -49,7 +49,7 @@ impl Cluster {
         let mut held: Vec<String> = sets
             .iter()
             .map(|object| {
-                let set: Value = serde_json::from_slice(&object.json).unwrap();
+                let set: Value = serde_json::from_slice(&object.json.bytes()).unwrap();
                 let text = |pointer: &str| {
                     set.pointer(pointer).map(Value::to_string).unwrap_or_default().replace('"', "")
                 };
@@ -110,7 +110,7 @@ fn a_port_has_the_certificate_of_who_has_the_port() {
     cluster.service(["shop", "later"], 2, &asking("another"));
     assert_eq!(cluster.held(), "5432=shop/db:5432");
     let ports = cluster.model.ports.get("", "all").unwrap();
-    let ports: Value = serde_json::from_slice(&ports.json).unwrap();
+    let ports: Value = serde_json::from_slice(&ports.json.bytes()).unwrap();
     assert_eq!(ports["ports"][0]["tls"]["secret"], "own");
 }
 

@@ -169,7 +169,8 @@ fn name_of(object: &ObjectRef) -> Name {
 
 /// The Secrets that a set of routes names, each once.
 fn named_by(set: &Object) -> Vec<Name> {
-    let text = std::str::from_utf8(&set.json).unwrap_or_default();
+    let json = set.json.bytes();
+    let text = std::str::from_utf8(&json).unwrap_or_default();
     // Most name none.
     if !text.contains(OPTION) {
         return Vec::new();
@@ -188,7 +189,7 @@ fn read(secret: &Object, limits: &Limits) -> Result<Users, String> {
         data: BTreeMap<String, String>,
     }
 
-    let Secret { data } = serde_json::from_slice(&secret.json).map_err(|_| "it cannot be read")?;
+    let Secret { data } = serde_json::from_slice(&secret.json.bytes()).map_err(|_| "it cannot be read")?;
     // A user who is called like the entry for all users has no lines of users, and be it the only one.
     match data.get(ENTRY).map(|encoded| decoded(ENTRY, encoded)).transpose()? {
         Some(text) if text.contains(':') || (data.len() == 1 && !text.starts_with('$')) => {

@@ -171,7 +171,7 @@ impl NamedStores {
     /// Asks for what `object` names, which was read just now; it does not wait.
     pub(crate) fn ask_for_named_by(&self, object: &Object) {
         let asked = self.asked();
-        drop(asked.ask(asked.missing_of(NameOrigin::object(object), &object.json)));
+        drop(asked.ask(asked.missing_of(NameOrigin::object(object), &object.json.bytes())));
     }
 
     /// What is not held, of `known`, of what any object of `snapshots` or the configuration names.
@@ -187,11 +187,12 @@ impl NamedStores {
             let names = known.names().take(FEW_NAMES + 1);
             let names: Vec<_> = names.map(|name| memmem::Finder::new(name.as_bytes())).collect();
             let may_name = |object: &&Arc<Object>| {
-                names.len() > FEW_NAMES || names.iter().any(|name| name.find(&object.json).is_some())
+                let json = object.json.bytes();
+                names.len() > FEW_NAMES || names.iter().any(|name| name.find(&json).is_some())
             };
             let objects = stores.iter().flat_map(|store| store.iter()).filter(may_name);
             let missing = objects.flat_map(|object| {
-                known.missing(asked.reach(NameOrigin::object(object)), words(&object.json))
+                known.missing(asked.reach(NameOrigin::object(object)), words(&object.json.bytes()))
             });
             missing.chain(missing_in(&known, &configuration)).collect()
         }
@@ -254,7 +255,7 @@ impl AskedStores {
     fn missing_of_all(&self, objects: &[Arc<Object>]) -> Vec<BTreeSet<NamespacedName>> {
         let mut all = vec![BTreeSet::new(); self.stores.len()];
         for object in objects {
-            let missing = self.missing_of(NameOrigin::object(object), &object.json);
+            let missing = self.missing_of(NameOrigin::object(object), &object.json.bytes());
             all.iter_mut().zip(missing).for_each(|(all, missing)| all.extend(missing));
         }
         all

@@ -281,7 +281,7 @@ impl RequestPlan {
     /// The requests for the Ingress; none where it is none, or of another class.
     #[must_use]
     pub fn requests(&self, ingress: &Object, snapshots: &Snapshots) -> IngressRequests {
-        let Ok(RequestedIngress { metadata, spec }) = serde_json::from_slice(&ingress.json) else {
+        let Ok(RequestedIngress { metadata, spec }) = serde_json::from_slice(&ingress.json.bytes()) else {
             return IngressRequests::default();
         };
         let (annotations, spec) = (metadata.annotations.unwrap_or_default(), spec.unwrap_or_default());
@@ -347,7 +347,7 @@ fn services_of(
     let names: BTreeSet<Arc<str>> = services.map(|service| service.name.clone()).collect();
     let annotations = |name: &str| {
         let service = snapshots.get("services")?.get(namespace, name)?;
-        let RequestedIngress { metadata, .. } = serde_json::from_slice(&service.json).ok()?;
+        let RequestedIngress { metadata, .. } = serde_json::from_slice(&service.json.bytes()).ok()?;
         metadata.annotations
     };
     names.into_iter().filter_map(|name| Some((name.clone(), annotations(&name)?))).collect()

@@ -179,7 +179,7 @@ fn a_list_is_written_with_the_route_that_has_most_of_it() {
     let (_, all) = world.resolved();
     let sets = all.get("routes of httproutes").unwrap();
     for (namespace, levels) in [("blog", 0), ("shop", 1)] {
-        let set: Value = serde_json::from_slice(&sets.get(namespace, "one").unwrap().json).unwrap();
+        let set: Value = serde_json::from_slice(&sets.get(namespace, "one").unwrap().json.bytes()).unwrap();
         assert_eq!(set["levels"].as_array().unwrap().len(), levels, "{namespace}: {set}");
     }
 }
