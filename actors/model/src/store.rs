@@ -44,6 +44,8 @@ pub struct Snapshot {
     buckets: OrdMap<Key, Members>,
     /// Version of every key and key prefix that has members; what a recorded read compares.
     versions: OrdMap<Key, u64>,
+    /// Of JSON.
+    bytes: usize,
     /// Grows with each change.
     version: u64,
     /// Whether the initial list was read to its end.
@@ -134,7 +136,7 @@ impl Snapshot {
         self.version += 1;
         object.version = self.version;
         self.enter(name.clone(), &key);
-        self.objects.insert(name, StoreEntry { object: Arc::new(object), key });
+        self.put(name, StoreEntry { object: Arc::new(object), key });
         change
     }
 
@@ -152,7 +154,14 @@ impl Snapshot {
         }
         self.version += 1;
         self.enter(name.clone(), &entry.key);
-        self.objects.insert(name, entry);
+        self.put(name, entry);
+    }
+
+    fn put(&mut self, name: ObjectName, entry: StoreEntry) {
+        self.bytes += entry.object.json.len();
+        if let Some(before) = self.objects.insert(name, entry) {
+            self.bytes -= before.object.json.len();
+        }
     }
 
     /// Takes the object out.
@@ -160,6 +169,7 @@ impl Snapshot {
         let name = name_of(reference);
         let Some(entry) = self.objects.remove(&name) else { return StoreChange::Unchanged };
         self.version += 1;
+        self.bytes -= entry.object.json.len();
         self.leave(&name, &entry.key);
         StoreChange::Deleted
     }
@@ -202,7 +212,7 @@ impl Snapshot {
     /// Bytes of JSON held.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.objects.values().map(|e| e.object.json.len()).sum()
+        self.bytes
     }
 
     /// All objects (references only, in an on-demand store), by namespace and name.
@@ -483,6 +493,7 @@ mod tests {
         store.apply(object("a", "x", "{}"), key(&["a", "old"]));
         let before = store.clone();
         store.apply(object("a", "x", "{\"y\":1}"), key(&["a", "new"]));
+        assert_eq!((before.bytes(), store.bytes()), (2, 7));
         let (old, at) = before.entry("a", "x").unwrap();
         store.restore(old.clone(), at.clone());
         assert_eq!(store.differences_from(&before).count(), 0);
@@ -538,5 +549,6 @@ mod tests {
         let before = store.clone();
         store.remove(&ObjectRef::new("endpoints", "a", "x"));
         assert_eq!((before.len(), store.len()), (1, 0));
+        assert_eq!((before.bytes(), store.bytes()), (2, 0));
     }
 }

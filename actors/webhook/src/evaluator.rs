@@ -7,7 +7,6 @@ use super::{
     answer::ReviewAnswer,
     dummy_certificate::{self, DummyCertificate},
     faults,
-    reduced::reduced,
     render_cache::{Live, ObjectChange, RenderCache, RenderComparison},
 };
 use haptic_inspect::Readers;
@@ -175,9 +174,8 @@ impl Evaluator {
             return ReviewVerdict::Unknown("there is no randomness to make a key of".into());
         };
         let own = dummy_certificate::own(bundle, compared.bundle_before(), objects);
-        let part = compared.bundle_before().map(|before| reduced(bundle, before, objects));
-        if let Some(part) = part {
-            let verdict = checker.semantics(&dummy.in_place(&part, &own), versions).await;
+        if let Some(part) = &compared.part {
+            let verdict = checker.semantics(&dummy.in_place(part, &own), versions).await;
             if verdict.undecided {
                 return unchecked(verdict);
             }

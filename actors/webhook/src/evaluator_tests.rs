@@ -391,9 +391,7 @@ async fn the_checked_part_of_the_ingress_library_and_the_demo_is_valid_by_itself
         let live = demo(config).await;
         let change = new_ingress("shop", &json!({}));
         let compared = RenderCache::default().compare(&live, std::slice::from_ref(&change));
-        let (before, after) = (compared.bundle_before().unwrap(), compared.after.as_ref().unwrap());
-        let after = &after.as_ref().unwrap().bundle;
-        let part = reduced(after, before, &change.objects().collect());
+        let (part, after) = (compared.part.unwrap(), compared.after.unwrap().unwrap().bundle);
         assert!(part.size() < after.size(), "{config}: {} of {}", part.size(), after.size());
         let checker = Fixture::with(&[]).checker;
         let verdict = checker.check(&part, &[]).await;

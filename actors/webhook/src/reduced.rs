@@ -5,49 +5,121 @@
 
 use haptic_model::{
     Bundle, BundleFile, FileKind, ObjectRef, Text,
-    text::{Blame, Fragment},
+    text::{Blame, Fragment, TextRun},
 };
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
-/// What `after` has and `before` does not, or what was printed for one of `changed`, with all that was printed for no object.
-/// `before` must be the bundle that was rendered just before, so that what did not change is the same memory.
-#[must_use]
-pub fn reduced(after: &Bundle, before: &Bundle, changed: &HashSet<Arc<ObjectRef>>) -> Bundle {
-    let config = reduced_file(&after.config, Some(&before.config), changed);
-    let mut lists = Vec::new();
-    for (path, file) in &after.files {
-        if matches!(file.key.kind, FileKind::Map | FileKind::CrtList) {
-            lists.push(reduced_file(file, before.files.get(path).map(|f| &**f), changed));
-        }
-    }
-    let mut words = FileWords::default();
-    words.read(&config.text);
-    lists.iter().filter(|file| file.key.kind == FileKind::CrtList).for_each(|file| words.read(&file.text));
-    let others = after.files.iter().filter(|(path, file)| {
-        let list = matches!(file.key.kind, FileKind::Map | FileKind::CrtList);
-        let same = before.files.get(*path).is_some_and(|old| old.digest == file.digest);
-        !list && (!same || words.name(path))
-    });
-    let others: Vec<BundleFile> = others.map(|(_, file)| (**file).clone()).collect();
-    Bundle::new(config, lists.into_iter().chain(others))
+/// Makes the part of a bundle that concerns some objects, and remembers what it saw of runs: from one review to the next nearly all stand again.
+#[derive(Debug, Default)]
+pub struct Reducer {
+    /// By their addresses; each is held, so that its address is nobody else's.
+    known: HashMap<usize, Arc<KnownRun>>,
 }
 
-fn reduced_file(
-    file: &BundleFile,
-    before: Option<&BundleFile>,
-    changed: &HashSet<Arc<ObjectRef>>,
-) -> BundleFile {
-    let known: HashSet<usize> =
-        before.into_iter().flat_map(|file| file.text.fragments()).map(Fragment::address).collect();
-    let kept = file.text.fragments().iter().filter_map(|fragment| {
-        let blame = fragment.blame();
-        let new = !known.contains(&fragment.address());
-        if new || blame.objects.is_empty() || blame.objects.iter().any(|o| changed.contains(o)) {
-            return Some(fragment.clone());
+/// What is taken of a run that has stood before.
+#[derive(Debug)]
+struct KnownRun {
+    run: TextRun,
+    /// What was printed for no object.
+    fixed: Vec<Fragment>,
+    /// For whom the others were printed.
+    objects: HashSet<Arc<ObjectRef>>,
+}
+
+/// Two versions of a file, and whose part of it is wanted.
+struct FilePart<'f> {
+    before: Option<&'f BundleFile>,
+    after: &'f BundleFile,
+    changed: &'f HashSet<Arc<ObjectRef>>,
+}
+
+impl Reducer {
+    /// What `after` has and `before` does not, or what was printed for one of `changed`, with all that was printed for no object.
+    /// `before` must be the bundle that was rendered just before, so that what did not change is the same memory.
+    pub fn reduced(&mut self, after: &Bundle, before: &Bundle, changed: &HashSet<Arc<ObjectRef>>) -> Bundle {
+        let known = std::mem::take(&mut self.known);
+        let mut part = |after, before| {
+            let (file, seen) = FilePart { before, after, changed }.reduced(&known);
+            self.known.extend(seen.into_iter().map(|run| (run.run.address(), run)));
+            file
+        };
+        let config = part(&after.config, Some(&before.config));
+        let mut lists = Vec::new();
+        for (path, file) in &after.files {
+            if matches!(file.key.kind, FileKind::Map | FileKind::CrtList) {
+                lists.push(part(file, before.files.get(path).map(|file| &**file)));
+            }
         }
-        fixed_lines(fragment)
-    });
-    BundleFile::new(file.key.clone(), &file.path, Text::new(kept.collect()))
+        let mut words = FileWords::default();
+        words.read(&config.text);
+        lists
+            .iter()
+            .filter(|file| file.key.kind == FileKind::CrtList)
+            .for_each(|file| words.read(&file.text));
+        let others = after.files.iter().filter(|(path, file)| {
+            let list = matches!(file.key.kind, FileKind::Map | FileKind::CrtList);
+            let same = before.files.get(*path).is_some_and(|old| old.digest == file.digest);
+            !list && (!same || words.name(path))
+        });
+        let others: Vec<BundleFile> = others.map(|(_, file)| (**file).clone()).collect();
+        Bundle::new(config, lists.into_iter().chain(others))
+    }
+}
+
+impl FilePart<'_> {
+    /// The part, and what was seen of runs that stood before.
+    fn reduced(&self, known: &HashMap<usize, Arc<KnownRun>>) -> (BundleFile, Vec<Arc<KnownRun>>) {
+        let runs = |file: &'_ BundleFile| -> HashSet<usize> {
+            file.text.runs().iter().map(TextRun::address).collect()
+        };
+        let (stood, stand) = (self.before.map(runs).unwrap_or_default(), runs(self.after));
+        // What stood in a run that is another one now may be the same as ever.
+        let others = self.before.into_iter().flat_map(|file| file.text.runs());
+        let others = others.filter(|run| !stand.contains(&run.address())).flat_map(TextRun::fragments);
+        let others: HashSet<usize> = others.map(Fragment::address).collect();
+        let (mut kept, mut seen) = (Vec::new(), Vec::new());
+        for run in self.after.text.runs() {
+            let address = run.address();
+            if !stood.contains(&address) {
+                kept.extend(run.fragments().iter().filter_map(|one| {
+                    if others.contains(&one.address()) { self.part_of(one) } else { Some(one.clone()) }
+                }));
+                continue;
+            }
+            let facts = known.get(&address).cloned().unwrap_or_else(|| Arc::new(KnownRun::of(run)));
+            if self.changed.iter().any(|object| facts.objects.contains(object)) {
+                kept.extend(run.fragments().iter().filter_map(|one| self.part_of(one)));
+            } else {
+                kept.extend(facts.fixed.iter().cloned());
+            }
+            seen.push(facts);
+        }
+        (BundleFile::new(self.after.key.clone(), &self.after.path, Text::new(kept)), seen)
+    }
+
+    /// What is taken of a fragment that stood before.
+    fn part_of(&self, fragment: &Fragment) -> Option<Fragment> {
+        match fragment.blame().objects.iter().any(|object| self.changed.contains(object)) {
+            true => Some(fragment.clone()),
+            false => fixed(fragment),
+        }
+    }
+}
+
+impl KnownRun {
+    fn of(run: &TextRun) -> Self {
+        let objects = run.fragments().iter().flat_map(|fragment| fragment.blame().objects.iter().cloned());
+        let fixed = run.fragments().iter().filter_map(fixed);
+        Self { run: run.clone(), fixed: fixed.collect(), objects: objects.collect() }
+    }
+}
+
+/// What of it was printed for no object.
+fn fixed(fragment: &Fragment) -> Option<Fragment> {
+    if fragment.blame().objects.is_empty() { Some(fragment.clone()) } else { fixed_lines(fragment) }
 }
 
 /// The lines that were printed for no object.
@@ -102,7 +174,14 @@ impl FileWords {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use haptic_model::{FileKey, text::LineBlame};
+    use haptic_model::{
+        FileKey,
+        text::{LineBlame, TextBuilder},
+    };
+
+    fn reduced(after: &Bundle, before: &Bundle, changed: &HashSet<Arc<ObjectRef>>) -> Bundle {
+        Reducer::default().reduced(after, before, changed)
+    }
 
     fn fragment(text: &str, object: Option<&str>) -> Fragment {
         let of = |_| LineBlame { template: 0, object: object.map(|_| 0), line: 1 };
@@ -152,6 +231,36 @@ mod tests {
         let both = bundle(&same, &[], &[]);
         let changed = HashSet::from([Arc::new(ObjectRef::new("ingresses", "n", "b"))]);
         assert_eq!(reduced(&both, &both, &changed).config.text.to_string(), "backend b\n");
+    }
+
+    #[test]
+    fn the_next_part_is_that_of_one_who_remembers_nothing() {
+        let runs = ["a", "b", "c"].map(|name| {
+            let own = fragment(&format!("backend {name}\n"), Some(name));
+            TextRun::new(vec![fragment(&format!("# {name}\n"), None), own])
+        });
+        let of = |runs: &[&TextRun]| {
+            let mut text = TextBuilder::default();
+            runs.iter().for_each(|run| text.run((*run).clone()));
+            let config = BundleFile::new(FileKey::config(), "haproxy.cfg", text.finish());
+            Bundle::new(config, [])
+        };
+        let [a, b, c] = &runs;
+        let moved = TextRun::new(b.fragments().iter().rev().cloned().collect());
+        let mut reducer = Reducer::default();
+        for (before, after, changed, expected) in [
+            (of(&[a, b, c]), of(&[a, b, c]), "b", "# a\n# b\nbackend b\n# c\n"),
+            (of(&[a, b, c]), of(&[a, b, c]), "c", "# a\n# b\n# c\nbackend c\n"),
+            (of(&[a, b]), of(&[a, b, c]), "none", "# a\n# b\n# c\nbackend c\n"),
+            (of(&[a, b, c]), of(&[a, &moved, c]), "none", "# a\n# b\n# c\n"),
+            (of(&[a, &moved, c]), of(&[a, &moved]), "a", "# a\nbackend a\n# b\n"),
+        ] {
+            let changed = HashSet::from([Arc::new(ObjectRef::new("ingresses", "n", changed))]);
+            let part = reducer.reduced(&after, &before, &changed);
+            assert_eq!(part.config.text.to_string(), expected);
+            assert_eq!(part.digest, reduced(&after, &before, &changed).digest);
+        }
+        assert!(reducer.known.len() <= 3, "what does not stand any more is forgotten");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Renders what would come of a change, beside the pipeline: the stores as they are, and the same with the change laid over
 //! them. What did not change is kept between the two, and from one review to the next.
 
-use super::faults;
+use super::{faults, reduced::Reducer};
 use haptic_inspect::Readers;
 use haptic_model::{
     ActiveConfig, Bundle, Diagnostic, Finding, Fleet, HAProxyTemplateConfigSpec, ObjectRef, Quarantine,
@@ -61,6 +61,8 @@ pub struct RenderComparison {
     pub before: Option<Arc<Baseline>>,
     /// With them; `None` when they change nothing in any store.
     pub after: Option<RenderOutcome>,
+    /// The part of that which they can make invalid, if both are bundles.
+    pub part: Option<Bundle>,
 }
 
 /// So often objects at fault are left out before the templates are thought to be at fault.
@@ -71,6 +73,7 @@ const ROUNDS: usize = 4;
 pub struct RenderCache {
     renderer: Renderer,
     compiled: CompileCache,
+    reducer: Reducer,
     base: Option<(Live, Arc<Baseline>)>,
     /// Whether the last render was that of `base`.
     at_base: bool,
@@ -137,7 +140,8 @@ impl ObjectChange {
 impl Default for RenderCache {
     fn default() -> Self {
         let renderer = Renderer::checked(Checked::Never);
-        Self { renderer, compiled: CompileCache::default(), base: None, at_base: false }
+        let (compiled, reducer) = (CompileCache::default(), Reducer::default());
+        Self { renderer, compiled, reducer, base: None, at_base: false }
     }
 }
 
@@ -147,7 +151,7 @@ impl RenderCache {
         let is_news =
             |change: &ObjectChange| !matches!(change.over(&live.config.spec, &live.snapshots), Ok(None));
         if !changes.iter().any(is_news) {
-            return RenderComparison { before: None, after: None };
+            return RenderComparison { before: None, after: None, part: None };
         }
         let before = self.baseline(live);
         let mut over = before.snapshots.clone();
@@ -158,7 +162,11 @@ impl RenderCache {
         }
         self.at_base = false;
         let after = self.render(live, &over);
-        RenderComparison { before: Some(before), after: Some(after) }
+        let part = before.outcome.as_ref().ok().zip(after.as_ref().ok()).map(|(before, after)| {
+            let objects = changes.iter().flat_map(ObjectChange::objects).collect();
+            self.reducer.reduced(&after.bundle, &before.bundle, &objects)
+        });
+        RenderComparison { before: Some(before), after: Some(after), part }
     }
 
     /// Renders `live` as it is, unless that was done last: what is rendered next shares its memory.
