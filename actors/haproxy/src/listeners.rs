@@ -5,7 +5,7 @@
 
 use crate::{
     check::disabled,
-    document::{Document, Line, Section},
+    document::{Document, Line, Section, SectionKind},
 };
 use std::{net::IpAddr, ops::RangeInclusive};
 
@@ -51,9 +51,77 @@ enum ListenerKind {
     Socket,
 }
 
-/// All of them, in the order of their lines; of several at one place each with the one before.
+/// All of them in the configuration that `pieces` are, in the order of their lines; of several at one place each with the one before.
+/// Backends, nearly all of a large one, are not read.
 #[must_use]
-pub fn shared(document: &Document<'_>) -> Vec<SharedListener> {
+pub fn shared<'t>(pieces: impl IntoIterator<Item = &'t str>) -> Vec<SharedListener> {
+    let mut rest = WithoutBackends::default();
+    pieces.into_iter().for_each(|piece| rest.piece(piece));
+    let (text, numbers) = rest.finish();
+    let in_whole = |line: usize| numbers.get(line.saturating_sub(1)).copied().unwrap_or(line);
+    let of_whole = |shared: SharedListener| SharedListener {
+        first: in_whole(shared.first),
+        second: in_whole(shared.second),
+        ..shared
+    };
+    of_document(&Document::parse(&text)).into_iter().map(of_whole).collect()
+}
+
+/// A configuration without its backends, and what lines of it are called in the whole.
+#[derive(Default)]
+struct WithoutBackends {
+    text: String,
+    /// Of each line, from 1.
+    numbers: Vec<usize>,
+    /// How many lines there were.
+    line: usize,
+    is_left_out: bool,
+    /// The beginning of a line that goes on in the next piece.
+    open: String,
+}
+
+impl WithoutBackends {
+    fn piece(&mut self, piece: &str) {
+        for part in piece.split_inclusive('\n') {
+            if self.open.is_empty() && part.ends_with('\n') {
+                self.line(part);
+                continue;
+            }
+            self.open.push_str(part);
+            if part.ends_with('\n') {
+                let line = std::mem::take(&mut self.open);
+                self.line(&line);
+            }
+        }
+    }
+
+    fn line(&mut self, line: &str) {
+        self.line += 1;
+        let trimmed = line.trim_start_matches([' ', '\t']);
+        let word = trimmed.split(|c: char| c.is_ascii_whitespace() || c == '#').next().unwrap_or_default();
+        match SectionKind::of(word) {
+            Some(kind) => self.is_left_out = kind == SectionKind::Backend,
+            // What it says is not what is written: it may open a section.
+            None if word.contains(['"', '\'', '\\']) => self.is_left_out = false,
+            None => {}
+        }
+        // Conditions go on behind a backend.
+        if !self.is_left_out || word.starts_with('.') {
+            self.text.push_str(line);
+            self.numbers.push(self.line);
+        }
+    }
+
+    fn finish(mut self) -> (String, Vec<usize>) {
+        let last = std::mem::take(&mut self.open);
+        if !last.is_empty() {
+            self.line(&last);
+        }
+        (self.text, self.numbers)
+    }
+}
+
+fn of_document(document: &Document<'_>) -> Vec<SharedListener> {
     let disabled = disabled::disabled(document);
     let sections = document.sections.iter().zip(disabled).enumerate();
     let proxies = sections.filter(|(_, (section, disabled))| section.kind.has_frontend() && !disabled);
@@ -151,7 +219,7 @@ mod tests {
     fn shared_by(binds: &[&str]) -> Vec<(usize, usize, String)> {
         let text: String =
             binds.iter().enumerate().map(|(at, bind)| format!("frontend f{at}\n bind {bind}\n")).collect();
-        let found = shared(&Document::parse(&text));
+        let found = shared([&*text]);
         found.into_iter().map(|shared| (shared.first, shared.second, shared.proxy)).collect()
     }
 
@@ -173,6 +241,36 @@ mod tests {
     }
 
     #[test]
+    fn backends_are_not_read_and_lines_have_their_numbers() {
+        let backend = "backend b\n # x\n server s :80\n\n";
+        for (text, expected) in [
+            (format!("frontend f\n bind :80\n{backend}listen l\n bind :80\n{backend}"), vec![(2, 8)]),
+            (format!("{backend}frontend f\n bind :80\n{backend}frontend g\n bind :80"), vec![(6, 12)]),
+            (format!("frontend f\n bind :80\n{backend}\"listen\" l\n bind :80\n"), vec![(2, 8)]),
+            (
+                format!("frontend f\n bind :80\nbackend b\n .if defined(X)\nlisten l\n bind :80\n.endif\n"),
+                vec![],
+            ),
+            (
+                format!("frontend f\n bind :80\nbackend b\n .if 0\n .endif\nlisten l\n bind :80\n"),
+                vec![(2, 7)],
+            ),
+        ] {
+            for cut in 0..text.len() {
+                let (one, other) = text.split_at(cut);
+                let found: Vec<_> =
+                    shared([one, other]).iter().map(|shared| (shared.first, shared.second)).collect();
+                assert_eq!(found, expected, "{text} cut at {cut}");
+            }
+            let whole: Vec<_> = of_document(&Document::parse(&text))
+                .iter()
+                .map(|shared| (shared.first, shared.second))
+                .collect();
+            assert_eq!(whole, expected, "{text}");
+        }
+    }
+
+    #[test]
     fn what_haproxy_and_the_kernel_tell_apart_is_not_shared() {
         for binds in [
             ["*:80", "127.0.0.1:80"],
@@ -190,13 +288,13 @@ mod tests {
             "frontend f\n bind :80\nlisten g\n disabled\n bind :80\n",
             "frontend f\n bind :80\n.if defined(X)\nfrontend g\n bind :80\n.endif\n",
         ] {
-            assert_eq!(shared(&Document::parse(text)), [], "{text}");
+            assert_eq!(shared([text]), [], "{text}");
         }
     }
 
     #[test]
     fn one_proxy_has_a_place_with_tls_or_without() {
-        let found = shared(&Document::parse("frontend f\n bind :443\n bind :443 ssl crt x\n"));
+        let found = shared(["frontend f\n bind :443\n bind :443 ssl crt x\n"]);
         let lines: Vec<_> =
             found.iter().map(|shared| (shared.first, shared.second, &*shared.proxy)).collect();
         assert_eq!(lines, [(2, 3, "frontend f")]);

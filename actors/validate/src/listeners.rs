@@ -1,18 +1,14 @@
 //! Warns of what HAProxy takes without a word, and hardly anybody means: two proxies that listen at the same place.
 
 use crate::report::at_line;
-use haptic_haproxy::{
-    Document,
-    listeners::{SharedListener, shared},
-};
-use haptic_model::{Bundle, Diagnostic};
+use haptic_haproxy::listeners::{SharedListener, shared};
+use haptic_model::{Bundle, Diagnostic, text::Fragment};
 
 /// A warning for each listener at whose place another proxy listens before it.
 #[must_use]
 pub fn warnings(bundle: &Bundle) -> Vec<Diagnostic> {
-    let text = bundle.config.text.to_string();
-    let mut found: Vec<_> =
-        shared(&Document::parse(&text)).iter().map(|shared| warning(shared, bundle)).collect();
+    let pieces = bundle.config.text.fragments().iter().map(Fragment::as_str);
+    let mut found: Vec<_> = shared(pieces).iter().map(|shared| warning(shared, bundle)).collect();
     bundle.redact(&mut found);
     found
 }

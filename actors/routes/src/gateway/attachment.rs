@@ -7,8 +7,8 @@ use super::{
     levels::LevelEntry,
     listeners::{GatewayListener, Protocol, name_of},
     matches,
-    objects::{GROUP, GatewayResource, ParentRef, RouteSpec, ServiceFacts, UnreadPart},
-    parsed::ParsedObjects,
+    objects::{GROUP, GatewayResource, ParentRef, RouteSpec, UnreadPart},
+    parsed::ReadServices,
     policies::{BackendClient, BackendPolicies},
     references::BackendKey,
     rules::{KeptSettings, ResolvedRule, RuleReader, RuleSettings, kept},
@@ -95,7 +95,7 @@ impl ReadRules {
         kind: RouteKind,
         route: &GatewayResource<RouteSpec>,
         ground: &GatewayInputs,
-        services: &ParsedObjects<ServiceFacts>,
+        services: &ReadServices<'_>,
         policies: &BackendPolicies,
     ) -> Self {
         let mut reader = RuleReader {
@@ -128,7 +128,7 @@ impl ResolvedRoute {
         kind: RouteKind,
         route: &GatewayResource<RouteSpec>,
         ground: &GatewayInputs,
-        services: &ParsedObjects<ServiceFacts>,
+        services: &ReadServices<'_>,
     ) -> Self {
         let namespace = &route.metadata.namespace;
         let parents = parents(route, ground);

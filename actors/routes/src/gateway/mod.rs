@@ -44,7 +44,7 @@ use certificates::GatewayCertificates;
 use class_options::{ClassOptions, ClassParameters};
 use findings::GatewayFindings;
 use haptic_model::{
-    ActiveConfig, Findings, Snapshots,
+    ActiveConfig, Findings, Object, Snapshots,
     gateway::{GATEWAY_NAME, GatewayVerdicts, NamespacedName, RouteKind},
 };
 use inputs::{GatewayInputs, Remembered, Sources};
@@ -53,9 +53,9 @@ use litemap::LiteMap;
 use named_config_maps::NamedConfigMaps;
 use objects::{
     ClassSpec, GROUP, GatewayResource, GatewaySpec, GrantSpec, KnownPort, LabelsOfNamespaces,
-    ListenerSetSpec, PolicySpec, ROUTES, ServiceFacts,
+    ListenerSetSpec, PolicySpec, ROUTES, Readable, ServiceFacts,
 };
-use parsed::{ParsedObjects, StoredObjects, store_of};
+use parsed::{ParsedObjects, ReadServices, StoredObjects, store_of};
 use ports::GivenPorts;
 use reload_pace::CountingRoutes;
 use sets::Sets;
@@ -74,7 +74,7 @@ pub(super) struct GatewayModel {
     listener_sets: ParsedObjects<GatewayResource<ListenerSetSpec>>,
     grants: ParsedObjects<GatewayResource<GrantSpec>>,
     namespaces: ParsedObjects<LabelsOfNamespaces>,
-    services: ParsedObjects<ServiceFacts>,
+    services: StoredObjects,
     /// Those that say which ports Gateways have.
     of_gateways: BTreeMap<NamespacedName, Arc<ServiceFacts>>,
     policies: ParsedObjects<GatewayResource<PolicySpec>>,
@@ -108,7 +108,7 @@ impl Default for GatewayModel {
             listener_sets: ParsedObjects::default(),
             grants: ParsedObjects::default(),
             namespaces: ParsedObjects::default(),
-            services: ParsedObjects::default(),
+            services: StoredObjects::default(),
             of_gateways: BTreeMap::new(),
             policies: ParsedObjects::default(),
             certificates: GatewayCertificates::default(),
@@ -186,6 +186,7 @@ impl GatewayModel {
         is_moved |= self.settings.as_ref() != Some(&settings);
         let services = self.services.update(store("", "services").map(|(_, store)| store));
         is_moved |= self.note_services_of_gateways(&services);
+        let services: BTreeSet<NamespacedName> = services.into_iter().map(|(name, _)| name).collect();
         is_moved |= services.iter().any(|service| self.ground.policies.names(service));
         let mut stale: BTreeSet<RouteId> = self.counting.due_routes().into_iter().collect();
         for (kind, resources) in ROUTES {
@@ -196,7 +197,6 @@ impl GatewayModel {
             stale.extend(self.every_route());
         }
         self.settings = Some(settings);
-        let services: BTreeSet<NamespacedName> = services.into_iter().collect();
         if !services.is_empty() {
             let named = self
                 .resolved
@@ -214,14 +214,14 @@ impl GatewayModel {
     }
 
     /// Whether any of the Services is one of a Gateway, or was.
-    fn note_services_of_gateways(&mut self, changed: &[NamespacedName]) -> bool {
+    fn note_services_of_gateways(&mut self, changed: &[(NamespacedName, Option<Arc<Object>>)]) -> bool {
         let mut is_any = false;
-        for name in changed {
-            let service = self.services.get(&name.0, &name.1);
+        for (name, object) in changed {
+            let service = object.as_ref().and_then(|object| ServiceFacts::read(object));
             let service = service.filter(|one| one.metadata.labels.contains_key(GATEWAY_NAME));
             is_any |= match service {
                 Some(service) => {
-                    self.of_gateways.insert(name.clone(), service.clone());
+                    self.of_gateways.insert(name.clone(), Arc::new(service));
                     true
                 }
                 None => self.of_gateways.remove(name).is_some(),
@@ -238,7 +238,7 @@ impl GatewayModel {
     /// Whether a Service may have a port of that name: of one that is not there nobody knows.
     fn has_port(&self, service: &NamespacedName, port: &str) -> bool {
         let is_called = |one: &KnownPort| one.name.as_deref() == Some(port);
-        let known = self.services.get(&service.0, &service.1);
+        let known: Option<ServiceFacts> = self.services.read(service);
         known.is_none_or(|service| service.spec.ports.iter().any(is_called))
     }
 
@@ -285,6 +285,8 @@ impl GatewayModel {
         }
         let (mut touched, mut written, mut told) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         let is_free = self.counting.is_empty();
+        let stored = std::mem::take(&mut self.services);
+        let services = ReadServices::of(&stored);
         let mut is_counted_anew = false;
         for id in stale {
             let has_waited = self.counting.found(&id).is_some();
@@ -292,8 +294,7 @@ impl GatewayModel {
             if has_waited || self.counting.found(&id).is_some() {
                 told.insert(id.clone());
             }
-            let now =
-                route.as_ref().map(|route| ResolvedRoute::of(id.0, route, &self.ground, &self.services));
+            let now = route.as_ref().map(|route| ResolvedRoute::of(id.0, route, &self.ground, &services));
             let (is_there, now) = (route.is_some(), now.unwrap_or_default());
             let before = self.resolved.remove(&id).map(|before| *before).unwrap_or_default();
             touched.extend(self.levels.update(&id, &before.entries, &now.entries));
@@ -318,6 +319,7 @@ impl GatewayModel {
                 self.resolved.insert(id, Box::new(now));
             }
         }
+        self.services = stored;
         for level in touched {
             written.extend(self.share(&level));
         }

@@ -1,8 +1,8 @@
 //! The objects of one store, and which of them are different now: read once while they are unchanged, or each time that they are asked for.
 
-use super::objects::Readable;
+use super::objects::{Readable, ServiceFacts};
 use haptic_model::{ActiveConfig, Object, ObjectRef, Snapshot, Snapshots, gateway::NamespacedName};
-use std::{collections::BTreeMap, sync::Arc};
+use std::{cell::RefCell, collections::BTreeMap, rc::Rc, sync::Arc};
 
 /// The objects of one store, as they are stored.
 #[derive(Debug, Default)]
@@ -36,13 +36,44 @@ impl StoredObjects {
         self.0.as_ref()?.get(namespace, name)
     }
 
+    /// What there is of the object of that name.
+    pub fn read<T: Readable>(&self, name: &NamespacedName) -> Option<T> {
+        T::read(self.get(name)?)
+    }
+
     /// The object of that name as the store knows it.
     pub fn reference(&self, name: &NamespacedName) -> Option<Arc<ObjectRef>> {
         Some(self.get(name)?.reference.clone())
     }
 
+    /// Whether the resource is watched.
+    pub fn is_watched(&self) -> bool {
+        self.0.is_some()
+    }
+
     pub fn names(&self) -> impl Iterator<Item = NamespacedName> {
         self.0.iter().flat_map(|store| store.iter()).map(|object| name_of(&object.reference))
+    }
+}
+
+/// Services that are read while routes are resolved, each once: many routes may lead to a large one.
+pub(super) struct ReadServices<'s> {
+    stored: &'s StoredObjects,
+    read: RefCell<BTreeMap<NamespacedName, Option<Rc<ServiceFacts>>>>,
+}
+
+impl<'s> ReadServices<'s> {
+    pub fn of(stored: &'s StoredObjects) -> Self {
+        Self { stored, read: RefCell::default() }
+    }
+
+    pub fn is_watched(&self) -> bool {
+        self.stored.is_watched()
+    }
+
+    pub fn get(&self, name: &NamespacedName) -> Option<Rc<ServiceFacts>> {
+        let mut read = self.read.borrow_mut();
+        read.entry(name.clone()).or_insert_with(|| self.stored.read(name).map(Rc::new)).clone()
     }
 }
 
@@ -69,10 +100,6 @@ impl<T: Readable> ParsedObjects<T> {
         changed.collect()
     }
 
-    pub fn get(&self, namespace: &str, name: &str) -> Option<&Arc<T>> {
-        self.known.get(&(namespace.into(), name.into()))
-    }
-
     /// The object of that name as the store knows it.
     pub fn reference(&self, name: &NamespacedName) -> Option<Arc<ObjectRef>> {
         self.source.reference(name)
@@ -80,11 +107,6 @@ impl<T: Readable> ParsedObjects<T> {
 
     pub fn iter(&self) -> impl Iterator<Item = (&NamespacedName, &Arc<T>)> {
         self.known.iter()
-    }
-
-    /// Whether the resource is watched.
-    pub fn is_watched(&self) -> bool {
-        self.source.0.is_some()
     }
 }
 

@@ -1,8 +1,8 @@
 //! References to other objects: whether they may be followed, and what is there.
 
 use super::{
-    objects::{GROUP, GatewayResource, GrantSpec, ObjectReference, ServiceFacts},
-    parsed::ParsedObjects,
+    objects::{GROUP, GatewayResource, GrantSpec, ObjectReference},
+    parsed::{ParsedObjects, ReadServices},
     policies::{BackendClient, BackendPolicies, BackendTls},
     retries::RetryProfile,
 };
@@ -120,11 +120,7 @@ impl WantedBackend<'_> {
 
     /// # Errors
     /// Why there is none.
-    pub fn backend(
-        &self,
-        grants: &Grants,
-        services: &ParsedObjects<ServiceFacts>,
-    ) -> Result<BackendKey, BadReference> {
+    pub fn backend(&self, grants: &Grants, services: &ReadServices<'_>) -> Result<BackendKey, BadReference> {
         let name = self.name();
         let (of, called) = (&name.0, &name.1);
         let bad = |reason, message: String| Err(BadReference { reason, message });
@@ -153,7 +149,7 @@ impl WantedBackend<'_> {
         };
         let (mut protocol, mut port_name) = (None, None);
         if services.is_watched() {
-            let Some(service) = services.get(of, called) else {
+            let Some(service) = services.get(&name) else {
                 return bad("BackendNotFound", format!("there is no Service {of}/{called}"));
             };
             if service.spec.kind.as_deref() == Some("ExternalName") {
@@ -197,9 +193,12 @@ impl WantedBackend<'_> {
         })
     }
     /// What is to be said of a Service that is asked in clear, though it says that it speaks TLS.
-    pub fn doubt(&self, backend: &BackendKey, services: &ParsedObjects<ServiceFacts>) -> Option<String> {
+    pub fn doubt(&self, backend: &BackendKey, services: &ReadServices<'_>) -> Option<String> {
         let (of, called, number) = (&backend.namespace, &backend.service, backend.port);
-        let service = services.get(of, called).filter(|_| backend.tls.is_none())?;
+        if backend.tls.is_some() {
+            return None;
+        }
+        let service = services.get(&(of.clone(), called.clone()))?;
         let port = service.spec.ports.iter().find(|port| port.port == number)?;
         let is_https = self.language != ServerLanguage::Any && port.app_protocol.as_deref() == Some("https");
         is_https.then(|| {

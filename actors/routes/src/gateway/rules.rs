@@ -4,9 +4,9 @@ use super::{
     matches::{self, WantedRequests},
     objects::{
         BackendRef, Cors, ExternalAuth, Filter, HeaderModifier, NamedValue, ObjectReference, PathModifier,
-        Redirect, RouteRule, ServiceFacts, UrlRewrite,
+        Redirect, RouteRule, UrlRewrite,
     },
-    parsed::ParsedObjects,
+    parsed::ReadServices,
     policies::{BackendClient, BackendPolicies},
     references::{BackendKey, BadReference, Grants, ServerLanguage, WantedBackend},
     retries::RetryProfile,
@@ -72,7 +72,7 @@ pub(super) struct RuleReader<'r> {
     pub kind_name: &'static str,
     pub namespace: &'r Arc<str>,
     pub grants: &'r Grants,
-    pub services: &'r ParsedObjects<ServiceFacts>,
+    pub services: &'r ReadServices<'r>,
     pub policies: &'r BackendPolicies,
     /// How paths are compared.
     pub spelling: Spelling,
