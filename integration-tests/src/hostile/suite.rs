@@ -110,7 +110,7 @@ impl Suite {
         let objects: Vec<Value> = cases.iter().flat_map(|case| case.objects.clone()).collect();
         let begun = Instant::now();
         // Many together may take more than one; the container is as large as ever.
-        let bounds = Bounds { more: f64::MAX, ..self.bounds };
+        let bounds = Bounds { more: f64::INFINITY, controller: f64::INFINITY, ..self.bounds };
         let trial = match Arena::local_with(self.options.clone(), &objects).await {
             Err(failure) => Trial::broken(name, failure.sentence()),
             Ok(mut arena) => {
@@ -134,7 +134,7 @@ impl Suite {
             None => Arena::local(self.options.clone()).await?,
         };
         let name = format!("killed among {}", case.name);
-        let bounds = Bounds { more: f64::MAX, ..self.bounds };
+        let bounds = Bounds { more: f64::INFINITY, controller: f64::INFINITY, ..self.bounds };
         let calm = self.calm.peaks;
         let killed = async {
             arena.objects.create_group(&case.slug(), case.objects.clone()).await?;
