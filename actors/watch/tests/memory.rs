@@ -14,7 +14,7 @@ mod watching;
 use cluster::{ADMIN, Cluster, client_at};
 use futures::{StreamExt, TryStreamExt, stream};
 use haptic_model::{
-    Object, ObjectRef, Snapshot, StoreLimits,
+    Digest, Object, ObjectRef, Snapshot, StoreLimits,
     crd::{StoreKind, WatchedResource},
 };
 use haptic_watch::{
@@ -147,6 +147,13 @@ fn resident() -> usize {
     statm.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() * 4096
 }
 
+/// As keys are: nothing of it is repeated, so that it takes all of its bytes.
+fn unlike_any_other(number: usize) -> String {
+    let digests = (0..).map(|part| Digest::of(format!("{number} {part}").as_bytes()).to_string());
+    let text: String = digests.take(BYTES_EACH / 8).collect();
+    text.get(..BYTES_EACH).unwrap().to_owned()
+}
+
 async fn create_secrets(client: &Client) {
     let api: Api<Secret> = Api::namespaced(client.clone(), "default");
     let create = |number: usize| {
@@ -154,7 +161,7 @@ async fn create_secrets(client: &Client) {
         async move {
             let secret: Secret = serde_json::from_value(json!({
                 "metadata": {"name": format!("s{number:05}")},
-                "stringData": {"content": "x".repeat(BYTES_EACH)}
+                "stringData": {"content": unlike_any_other(number)}
             }))
             .unwrap();
             api.create(&PostParams::default(), &secret).await
