@@ -248,11 +248,11 @@ mod tests {
             (format!("{backend}frontend f\n bind :80\n{backend}frontend g\n bind :80"), vec![(6, 12)]),
             (format!("frontend f\n bind :80\n{backend}\"listen\" l\n bind :80\n"), vec![(2, 8)]),
             (
-                format!("frontend f\n bind :80\nbackend b\n .if defined(X)\nlisten l\n bind :80\n.endif\n"),
+                "frontend f\n bind :80\nbackend b\n .if defined(X)\nlisten l\n bind :80\n.endif\n".to_owned(),
                 vec![],
             ),
             (
-                format!("frontend f\n bind :80\nbackend b\n .if 0\n .endif\nlisten l\n bind :80\n"),
+                "frontend f\n bind :80\nbackend b\n .if 0\n .endif\nlisten l\n bind :80\n".to_owned(),
                 vec![(2, 7)],
             ),
         ] {
