@@ -18,7 +18,15 @@ const API_VERSION: &str = "haproxy-haptic.org/v1alpha1";
 /// # Errors
 /// Everything that is wrong with it, each with file, line and column or field.
 pub fn load_file(path: &Path) -> Result<ConfigCandidate, Vec<Diagnostic>> {
-    let text = std::fs::read_to_string(path).map_err(|e| {
+    parse(&text_of(path)?, &path.display().to_string())
+}
+
+/// What the file at `path` says.
+///
+/// # Errors
+/// Why it cannot be read.
+pub fn text_of(path: &Path) -> Result<String, Vec<Diagnostic>> {
+    std::fs::read_to_string(path).map_err(|e| {
         let path = path.display();
         let help = match e.kind() {
             ErrorKind::InvalidData => {
@@ -30,8 +38,7 @@ pub fn load_file(path: &Path) -> Result<ConfigCandidate, Vec<Diagnostic>> {
             _ => "Name a configuration file that is there",
         };
         vec![Diagnostic::error("basic", format!("cannot read {path}: {e}")).help(help)]
-    })?;
-    parse(&text, &path.display().to_string())
+    })
 }
 
 /// Reads the configuration in `text`, which came from `origin` (a path, for messages).

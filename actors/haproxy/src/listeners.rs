@@ -101,15 +101,22 @@ impl WithoutBackends {
         let word = trimmed.split(|c: char| c.is_ascii_whitespace() || c == '#').next().unwrap_or_default();
         match SectionKind::of(word) {
             Some(kind) => self.is_left_out = kind == SectionKind::Backend,
-            // What it says is not what is written: it may open a section.
-            None if word.contains(['"', '\'', '\\']) => self.is_left_out = false,
+            // What it says is not what is written: it may open a section, or be one more line of the backend.
+            None if self.is_left_out && word.contains(['"', '\'', '\\']) => {
+                self.is_left_out = false;
+                self.keep("backend quoted\n");
+            }
             None => {}
         }
         // Conditions go on behind a backend.
         if !self.is_left_out || word.starts_with('.') {
-            self.text.push_str(line);
-            self.numbers.push(self.line);
+            self.keep(line);
         }
+    }
+
+    fn keep(&mut self, line: &str) {
+        self.text.push_str(line);
+        self.numbers.push(self.line);
     }
 
     fn finish(mut self) -> (String, Vec<usize>) {
@@ -247,6 +254,11 @@ mod tests {
             (format!("frontend f\n bind :80\n{backend}listen l\n bind :80\n{backend}"), vec![(2, 8)]),
             (format!("{backend}frontend f\n bind :80\n{backend}frontend g\n bind :80"), vec![(6, 12)]),
             (format!("frontend f\n bind :80\n{backend}\"listen\" l\n bind :80\n"), vec![(2, 8)]),
+            (
+                "frontend f\n bind :80\nlisten l\n bind :80\nbackend b\n \"server\" s :81\n disabled\n"
+                    .to_owned(),
+                vec![(2, 4)],
+            ),
             (
                 "frontend f\n bind :80\nbackend b\n .if defined(X)\nlisten l\n bind :80\n.endif\n".to_owned(),
                 vec![],

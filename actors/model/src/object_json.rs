@@ -65,8 +65,8 @@ impl ObjectJson {
     }
 
     /// How many bytes of memory hold it.
-    #[must_use]
-    pub fn held(&self) -> usize {
+    #[cfg(test)]
+    fn held(&self) -> usize {
         match &self.0 {
             JsonBytes::Whole(json) => json.len(),
             JsonBytes::Packed(packed) => packed.len(),

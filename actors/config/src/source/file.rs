@@ -27,13 +27,18 @@ pub async fn observe(
 ) {
     let changed = Arc::new(Notify::new());
     let watcher = watch_folder(&path, changed.clone());
-    let mut known = KnownFile::default();
+    let mut known = None;
     loop {
-        // Before it is read: what is written meanwhile differs from that.
-        if known.is_news(digest(&path).await) {
-            let trouble = watcher.as_ref().err().cloned();
+        let file = path.clone();
+        let (now, read) = match tokio::task::spawn_blocking(move || read(&file, known)).await {
+            Ok(read) => read,
+            Err(_) => (None, Some(ObservedConfig::Unknown)),
+        };
+        known = now;
+        if let Some(config) = read {
+            let (config, trouble) = (laid_over(config, overlay), watcher.as_ref().err().cloned());
             seen.publish_if_changed(SourceState {
-                config: laid_over(read(&path).await, overlay),
+                config,
                 credentials: Some(Ok(credentials.clone())),
                 trouble,
             });
@@ -42,16 +47,21 @@ pub async fn observe(
     }
 }
 
-/// The file as it was read last.
-#[derive(Debug, Default)]
-struct KnownFile(Option<Digest>);
-
-impl KnownFile {
-    /// Whether it has to be read: not if it has the bytes that were read last. Of one that cannot be read, why may differ.
-    fn is_news(&mut self, now: Option<Digest>) -> bool {
-        let before = std::mem::replace(&mut self.0, now);
-        now.is_none() || before != now
+/// The digest of what the file says, if it can be read, and the configuration that this is: none if it says what `known` is of.
+fn read(path: &Path, known: Option<Digest>) -> (Option<Digest>, Option<ObservedConfig>) {
+    if !path.exists() {
+        return (None, Some(ObservedConfig::Absent));
     }
+    let text = match document::text_of(path) {
+        Ok(text) => text,
+        Err(problems) => return (None, Some(ObservedConfig::Unreadable(0, problems))),
+    };
+    let digest = Some(Digest::of(text.as_bytes()));
+    let config = || match document::parse(&text, &path.display().to_string()) {
+        Ok(candidate) => ObservedConfig::Found(candidate),
+        Err(problems) => ObservedConfig::Unreadable(0, problems),
+    };
+    (digest, (digest != known).then(config))
 }
 
 fn laid_over(config: ObservedConfig, overlay: &FileOverlay) -> ObservedConfig {
@@ -81,38 +91,30 @@ fn may_have_changed(kind: EventKind) -> bool {
     !matches!(kind, EventKind::Access(access) if access != AccessKind::Close(AccessMode::Write))
 }
 
-/// That of the file's bytes, if it can be read.
-async fn digest(path: &Path) -> Option<Digest> {
-    tokio::fs::read(path).await.ok().map(|bytes| Digest::of(&bytes))
-}
-
-async fn read(path: &Path) -> ObservedConfig {
-    let path = path.to_owned();
-    let read =
-        tokio::task::spawn_blocking(
-            move || {
-                if path.exists() { Some(document::load_file(&path)) } else { None }
-            },
-        );
-    match read.await {
-        Ok(Some(Ok(candidate))) => ObservedConfig::Found(candidate),
-        Ok(Some(Err(problems))) => ObservedConfig::Unreadable(0, problems),
-        Ok(None) => ObservedConfig::Absent,
-        Err(_) => ObservedConfig::Unknown,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use notify::event::{CreateKind, ModifyKind, RenameMode};
 
     #[test]
-    fn a_file_with_the_bytes_of_before_is_not_read_again() {
-        let (one, other) = (Some(Digest::of(b"one")), Some(Digest::of(b"other")));
-        let mut known = KnownFile::default();
-        let seen = [None, None, one, one, other, one, None, one].map(|now| known.is_news(now));
-        assert_eq!(seen, [true, true, true, false, true, true, true, true]);
+    fn a_file_with_the_bytes_of_before_is_not_parsed_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.yaml");
+        let mut known = None;
+        let mut look = |text: Option<&str>| {
+            match text {
+                Some(text) => std::fs::write(&path, text).unwrap(),
+                None => std::fs::remove_file(&path).unwrap(),
+            }
+            let (now, config) = read(&path, known);
+            known = now;
+            config
+        };
+        assert!(matches!(look(Some("a: 1")), Some(ObservedConfig::Unreadable(..))));
+        assert!(look(Some("a: 1")).is_none());
+        assert!(matches!(look(Some("a: 2")), Some(ObservedConfig::Unreadable(..))));
+        assert!(matches!(look(None), Some(ObservedConfig::Absent)));
+        assert!(look(Some("a: 2")).is_some(), "it was gone meanwhile");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Objects of the Gateway API as they are read: what the resolver needs of them, each read once while it is unchanged.
+//! Objects of the Gateway API as they are read: what the resolver needs of them.
 //!
 //! The API server checks them when they are stored; files are not checked. A rule that cannot be read is kept as such, so that it harms
 //! nothing but itself.

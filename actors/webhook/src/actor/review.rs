@@ -44,7 +44,7 @@ impl Namespaced for ReviewRequested {
 
 /// Who is answered together with others asks again together with them, if at all: the next evaluation waits so long for all of them, or the
 /// first one would be evaluated alone and the others wait twice as long.
-const GATHER: Duration = Duration::from_millis(10);
+const GATHER: Duration = Duration::from_millis(4);
 
 /// Where changes are handed in, once what they name has been fetched. Clones are the same queue.
 #[derive(Clone)]
