@@ -53,6 +53,28 @@ fn what_a_check_refuses_goes_back_and_is_tried_again_when_it_changes_or_after_a_
 }
 
 #[test]
+fn what_is_live_but_not_checked_yet_stands_in_until_a_check_refuses_it() {
+    let mut cluster = cluster();
+    cluster.change(|setup| put(setup, "b", "b.example"));
+    cluster.render();
+    cluster.change(|setup| put(setup, "a", "first.example"));
+    let first = cluster.render_unchecked(None);
+    cluster.change(|setup| put(setup, "a", "fails"));
+    let second = cluster.render_unchecked(None);
+    assert!(second.rendering.unwrap().bundle.config.text.contains("first.example"));
+    assert_eq!(cluster.held(), ["a true"]);
+    let report = report(&cluster, &first, "a", false);
+    let third = cluster.render_unchecked(Some(&report));
+    let text = third.rendering.unwrap().bundle.config.text.clone();
+    assert!(!text.contains("first.example") && text.contains("b.example"), "{text}");
+    assert_eq!(cluster.held(), ["a false"]);
+    cluster.render();
+    cluster.change(|setup| put(setup, "a", "registered"));
+    assert!(!cluster.render().rendering.unwrap().bundle.config.text.contains("first.example"));
+    assert_eq!(cluster.held(), ["a false"]);
+}
+
+#[test]
 fn a_suspect_whose_own_object_did_not_change_stays_as_long_as_another_one_is_held() {
     let mut cluster = cluster();
     cluster.change(|setup| note(put(put(setup, "a", "a.example"), "b", "b.example"), "b", "fine"));

@@ -23,7 +23,7 @@ use crate::{
 use entry::{FoundBy, QuarantineEntry, Replacement};
 use haptic_model::{
     ActiveConfig, Diagnostic, FailureReport, Fleet, Generation, HaproxyVersion, Object, ObjectRef,
-    PreviousFailures, Quarantine, Quarantined, Released, Snapshot, Snapshots, pipeline::Rendered,
+    PreviousFailures, Quarantine, Quarantined, Released, Snapshot, Snapshots, pipeline::Rendered, store::Key,
 };
 use namespace_backoff::NamespaceBackoff;
 use overlay::StoreOverlay;
@@ -45,6 +45,8 @@ const HEARD: usize = 4 * FailureReport::KEPT;
 pub struct QuarantineState {
     entries: BTreeMap<Arc<ObjectRef>, QuarantineEntry>,
     overlay: StoreOverlay,
+    /// What the last bundle was made from. What HAProxy takes by operations is live before it is good.
+    last: Snapshots,
     ground: Option<AttributionBase>,
     /// Known without holding what they were about, with the generations that it was.
     heard: Vec<(Weak<FailureReport>, Generation)>,
@@ -131,6 +133,7 @@ impl QuarantineState {
         let snapshots = self.overlay.over(job.snapshots, &self.entries);
         let faults = match attempt(&snapshots) {
             Ok(rendering) => {
+                self.last = snapshots.clone();
                 return QuarantinedRender { rendering: Ok(rendering), snapshots, again: false, renders: 1 };
             }
             Err(faults) => faults,
@@ -150,11 +153,14 @@ impl QuarantineState {
         let (snapshots, begun) = (self.overlay.over(job.snapshots, &self.entries), Instant::now());
         let rendering = attempt(&snapshots);
         let took = begun.elapsed();
-        if let Err(successors) = &rendering {
-            if let Some(why) = self.trial.of_render(successors, &snapshots, job, moment) {
-                return failed(Faults::of_templates(why), snapshots, 2);
+        match &rendering {
+            Ok(_) => self.last = snapshots.clone(),
+            Err(successors) => {
+                if let Some(why) = self.trial.of_render(successors, &snapshots, job, moment) {
+                    return failed(Faults::of_templates(why), snapshots, 2);
+                }
+                self.refuse_successors(successors, took, moment);
             }
-            self.refuse_successors(successors, took, moment);
         }
         let again = rendering.as_ref().is_err_and(|more| self.hold_all(more, job, moment));
         QuarantinedRender { rendering, snapshots, again, renders: 2 }
@@ -452,10 +458,12 @@ impl QuarantineState {
             return entry.leave_out(why);
         }
         let mended = self.mended.remove(object);
-        let good = moment.good.and_then(|good| entry::find(&good.snapshots, object)).filter(|(good, _)| {
-            !entry::same(good, now) && mended.as_ref().is_none_or(|mended| !entry::same(good, mended))
-        });
-        let instead = good.map(|(object, key)| Replacement::good(object, key));
+        let is_former = |(former, _): &(&Arc<Object>, &Key)| {
+            !entry::same(former, now) && mended.as_ref().is_none_or(|mended| !entry::same(former, mended))
+        };
+        let known = moment.good.map(|good| &good.snapshots).into_iter().chain([&self.last]);
+        let former = known.filter_map(|snapshots| entry::find(snapshots, object)).find(is_former);
+        let instead = former.map(|(object, key)| Replacement::good(object, key));
         let instead = instead.or_else(|| Replacement::mended(now, key, job.config));
         if let Some(Replacement { object: mended, is_mended: true, .. }) = &instead {
             self.mended.insert(object.clone(), mended.clone());
