@@ -10,8 +10,9 @@
 mod block;
 mod builder;
 mod differing;
+mod runs;
 
-pub use differing::differing;
+pub use differing::{DifferingPart, differing};
 
 use crate::{document::Document, views::Bases};
 use block::IndexedBlock;

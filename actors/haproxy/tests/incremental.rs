@@ -6,7 +6,7 @@ use haptic_haproxy::{
     block_index::{Aggregate, BlockIndex, differing},
     check::{self, Proof},
     diff::{ConfigChange, compare},
-    views::Bases,
+    views::{Bases, servers},
 };
 use haptic_model::{Text, text::Fragment};
 use proptest::{prelude::*, sample::Index, test_runner::TestRunner};
@@ -185,6 +185,17 @@ fn changes(old: &str, new: &str) -> Vec<ConfigChange> {
     changes
 }
 
+fn changes_in_parts(old: &BlockIndex<Nothing>, new: &BlockIndex<Nothing>, most: usize) -> Vec<ConfigChange> {
+    let texts = differing(old, new, most).into_iter().map(|part| part.texts());
+    texts.flat_map(|(old, new)| changes(&old, &new)).collect()
+}
+
+fn as_set(changes: &[ConfigChange]) -> Vec<String> {
+    let mut all: Vec<String> = changes.iter().map(|change| format!("{change:?}")).collect();
+    all.sort_unstable();
+    all
+}
+
 /// Each generation is compared with the one before, and with the one three before.
 fn differs_from_full(generations: &[Text]) -> Option<String> {
     let mut outlines: Vec<BlockIndex<Nothing>> = Vec::new();
@@ -193,12 +204,17 @@ fn differs_from_full(generations: &[Text]) -> Option<String> {
         outline.advance(text);
         for back in [1, 3] {
             let Some(at) = outlines.len().checked_sub(back) else { continue };
-            let (old, new) = differing(&outlines[at], &outline);
-            let (short, full) =
-                (changes(&old, &new), changes(&generations[at].to_string(), &text.to_string()));
-            if short != full {
+            let full = changes(&generations[at].to_string(), &text.to_string());
+            for most in [0, 100, usize::MAX] {
+                let short = changes_in_parts(&outlines[at], &outline, most);
+                // Of many parts the order of changes is another one.
+                let is_same =
+                    if most == usize::MAX { short == full } else { as_set(&short) == as_set(&full) };
+                if is_same {
+                    continue;
+                }
                 return Some(format!(
-                    "{short:?}\nbut in full {full:?}\n--- old\n{}--- new\n{text}",
+                    "{most}: {short:?}\nbut in full {full:?}\n--- old\n{}--- new\n{text}",
                     generations[at]
                 ));
             }
@@ -271,7 +287,67 @@ fn one_change_among_many_blocks_is_all_that_is_compared() {
     let old: BlockIndex<Nothing> = BlockIndex::of(&Text::new(pieces));
     let mut new = old.clone();
     new.advance(&Text::new(changed));
-    let (old, new) = differing(&old, &new);
+    let parts = differing(&old, &new, usize::MAX);
+    assert_eq!(parts.len(), 1);
+    let (old, new) = parts[0].texts();
     assert_eq!(old, format!("{FIRST}backend b499 from web\n server s 10.0.0.1:80\n"));
     assert_eq!(new, format!("{FIRST}backend b499 from web\n server s 10.0.0.2:80\n"));
+}
+
+#[test]
+fn what_differs_comes_in_parts_with_each_section_beside_its_former_self() {
+    let piece = |n: usize, port: usize| format!("backend b{n} from web\n server s 10.0.0.1:{port}\n");
+    let first = Fragment::new(FIRST, Arc::default());
+    let text = |pieces: &[String]| {
+        let pieces = pieces.iter().map(|text| Fragment::new(text.as_str(), Arc::default()));
+        Text::new(std::iter::once(first.clone()).chain(pieces).collect())
+    };
+    let old: Vec<String> = (0..100).map(|n| piece(n, 80)).collect();
+    // All differ, in the other order; ten are gone and ten are new.
+    let new: Vec<String> = (10..110).rev().map(|n| piece(n, 81)).collect();
+    let before = BlockIndex::<Nothing>::of(&text(&old));
+    let mut after = before.clone();
+    after.advance(&text(&new));
+    let parts = differing(&before, &after, 1000);
+    let per_part = 1000 / piece(10, 80).len() + 1;
+    assert_eq!(parts.len(), 110_usize.div_ceil(per_part));
+    let largest = parts.iter().map(|part| part.texts().1.len()).max().unwrap();
+    assert!(largest < FIRST.len() + 1000 + 50, "{largest}");
+    let short = changes_in_parts(&before, &after, 1000);
+    let full = changes(&text(&old).to_string(), &text(&new).to_string());
+    assert_eq!((short.len(), as_set(&short)), (110, as_set(&full)));
+}
+
+#[test]
+fn servers_in_runs_are_those_of_the_whole() {
+    let pieces = [
+        FIRST,
+        "backend a from web\n server s 10.0.0.1:80\n",
+        "defaults late\n mode http\n default-server weight 7\n",
+        "backend b\n server s 10.0.0.2:80\n",
+        "backend c from web\n default-server weight 3\n server s 10.0.0.3:80\n",
+        "defaults later from late\n default-server check\nbackend d from later\n server s 10.0.0.4:80\n",
+        "backend e from later\n server s 10.0.0.5:80\nlisten f\n server t 10.0.0.6:80\n",
+    ];
+    let text = Text::new(pieces.iter().map(|text| Fragment::new(*text, Arc::default())).collect());
+    let index: BlockIndex<Nothing> = BlockIndex::of(&text);
+    let read = |most: usize| {
+        let (mut found, mut runs) = (Vec::new(), 0);
+        index.in_runs(most, |document| {
+            runs += 1;
+            let inheritance = document.inheritance();
+            for (at, section) in document.sections.iter().enumerate() {
+                if section.kind.has_backend() {
+                    found.push((section.name.to_string(), servers(document, &inheritance, at)));
+                }
+            }
+        });
+        (found, runs)
+    };
+    let (whole, runs) = read(usize::MAX);
+    assert_eq!((whole.len(), runs), (6, 1));
+    assert_eq!(whole[5].1[0].param("check"), Some(vec![]));
+    let (found, runs) = read(0);
+    assert_eq!(found, whole);
+    assert!(runs >= 4, "{runs}");
 }

@@ -3,7 +3,7 @@
 
 use crate::planner::RunningView;
 use haptic_haproxy::{
-    Document, SectionKind,
+    Section, SectionKind,
     views::{BackendServer, servers},
 };
 use haptic_model::{
@@ -16,6 +16,9 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     net::IpAddr,
 };
+
+/// So many bytes of haproxy.cfg are looked through at once.
+const MOST_AT_ONCE: usize = 256 * 1024;
 
 /// One difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,29 +39,37 @@ pub(super) fn differences(view: &RunningView, runtime: &Runtime) -> Vec<PodDiffe
     for server in &runtime.servers {
         shown.entry(&server.backend).or_default().insert(&server.server, server);
     }
-    let text = bundle.config.text.to_string();
-    let document = Document::parse(&text);
-    let inheritance = document.inheritance();
-    let mut found = Vec::new();
-    for (position, section) in document.sections.iter().enumerate() {
-        if !matches!(section.kind, SectionKind::Backend | SectionKind::Listen) {
-            continue;
+    let (mut found, mut renews) = (Vec::new(), false);
+    view.block_index().in_runs(MOST_AT_ONCE, |document| {
+        renews |= document.sections.iter().any(|section| section.kind == SectionKind::Acme);
+        let inheritance = document.inheritance();
+        for (position, section) in document.sections.iter().enumerate() {
+            if section.kind.has_backend() {
+                let there = shown.remove::<str>(&section.name).unwrap_or_default();
+                found.extend(of_section(section, &servers(document, &inheritance, position), there));
+            }
         }
-        let mut there = shown.remove::<str>(&section.name).unwrap_or_default();
-        for server in servers(&document, &inheritance, position) {
-            found.extend(of_server(&section.name, &server, there.remove::<str>(&server.name)));
-        }
-        if !section.lines.iter().any(|line| line.keyword() == "server-template") {
-            found.extend(there.into_values().filter_map(of_unknown_server));
-        }
-    }
+    });
     found.extend(shown.into_values().flat_map(BTreeMap::into_values).filter_map(of_unknown_server));
-    let renews = document.sections.iter().any(|section| section.kind == SectionKind::Acme);
     let is_ours = |changed: &&ChangedFile| !(renews && changed.loaded == LoadedAs::Certificate);
     let changed = runtime.changed.iter().filter(is_ours).map(|changed| (&*changed.path, of_changed(changed)));
     // Of a map with more or fewer entries the first difference tells more.
     let files: BTreeMap<&str, PodDifference> = changed.chain(of_maps(bundle, &runtime.maps)).collect();
     found.extend(files.into_iter().filter(|(path, _)| !view.is_rewritten(path)).map(|(_, found)| found));
+    found
+}
+
+fn of_section(
+    section: &Section<'_>,
+    servers: &[BackendServer],
+    mut there: BTreeMap<&str, &RunningServer>,
+) -> Vec<PodDifference> {
+    let of_known =
+        |server: &BackendServer| of_server(&section.name, server, there.remove::<str>(&server.name));
+    let mut found: Vec<PodDifference> = servers.iter().filter_map(of_known).collect();
+    if !section.lines.iter().any(|line| line.keyword() == "server-template") {
+        found.extend(there.into_values().filter_map(of_unknown_server));
+    }
     found
 }
 

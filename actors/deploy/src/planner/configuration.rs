@@ -6,11 +6,14 @@ use super::{
 };
 use haptic_haproxy::{
     Document, SectionKind,
-    block_index::differing,
+    block_index::{DifferingPart, differing},
     diff::{ConfigChange, SectionChange, compare},
     views::maxconn,
 };
 use haptic_model::{Capabilities, Operation};
+
+/// So many bytes of a new haproxy.cfg are compared at once: thousands of changed backends are not one document.
+const MOST_AT_ONCE: usize = 256 * 1024;
 
 /// The part of a haproxy.cfg that may differ from the other one, with all defaults sections that it needs.
 pub(super) struct DifferingConfig<'c> {
@@ -43,8 +46,20 @@ pub(super) fn effects(
     if config(running) == config(desired) {
         return Vec::new();
     }
-    let (old, new) = differing(running.block_index(), desired.block_index());
-    let (old, new) = (&DifferingConfig::read(&old, running), &DifferingConfig::read(&new, desired));
+    let parts = differing(running.block_index(), desired.block_index(), MOST_AT_ONCE);
+    let of_part = |part: DifferingPart<'_>| {
+        let (old, new) = part.texts();
+        let (old, new) = (DifferingConfig::read(&old, running), DifferingConfig::read(&new, desired));
+        effects_of_part(&old, &new, capabilities)
+    };
+    parts.into_iter().flat_map(of_part).collect()
+}
+
+fn effects_of_part(
+    old: &DifferingConfig<'_>,
+    new: &DifferingConfig<'_>,
+    capabilities: Capabilities,
+) -> Vec<Effect> {
     let mut effects = Vec::new();
     for change in compare(old.document(), new.document()) {
         match change {

@@ -28,9 +28,9 @@ pub struct RunningView {
 
 /// What lines refer to, and what files are used for, counted block by block: after a change only the changed blocks are read.
 #[derive(Clone, Debug, Default)]
-pub(super) struct ConfigIndex {
-    pub references: References,
-    pub usages: Usages,
+pub(crate) struct ConfigIndex {
+    pub(super) references: References,
+    pub(super) usages: Usages,
 }
 
 impl Aggregate for ConfigIndex {
@@ -102,7 +102,7 @@ impl RunningView {
     }
 
     /// Its haproxy.cfg.
-    pub(super) fn block_index(&self) -> &BlockIndex<ConfigIndex> {
+    pub(crate) fn block_index(&self) -> &BlockIndex<ConfigIndex> {
         self.outline.get_or_init(|| self.bundle.as_ref().map(block_index_of).unwrap_or_default())
     }
 

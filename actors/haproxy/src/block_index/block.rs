@@ -101,6 +101,12 @@ impl IndexedBlock {
         }
     }
 
+    /// Whether it is one section that is compared with those of its name and bears on no other one.
+    pub fn is_alone(&self) -> bool {
+        let Traits { headed, global, defaults, frontend, unbalanced, .. } = self.traits;
+        self.key.is_some() && headed && !global && !defaults && !frontend && !unbalanced
+    }
+
     /// Whether one of its sections may start from one of these, by the hashes of their kind and name.
     pub fn may_start_from(&self, keys: &[u64]) -> bool {
         let is_one = |part: &u32| keys.iter().any(|key| part_of(*key) == *part);

@@ -2,23 +2,96 @@
 
 use super::{BlockIndex, block::IndexedBlock};
 use haptic_model::alignment::{Stretch, align};
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet, hash_map::Entry},
+    sync::Arc,
+};
 
-/// The texts of what may differ between two configurations. [`crate::diff::compare`] finds the same changes between
-/// these as between the whole configurations, except for the position of an added section, which is the one in the
-/// second text. Both texts have all defaults sections that a section in them starts from.
+/// A part of what may differ between two configurations.
+#[derive(Debug)]
+pub struct DifferingPart<'o> {
+    old: Vec<&'o IndexedBlock>,
+    new: Vec<&'o IndexedBlock>,
+}
+
+/// What may differ between two configurations, in parts whose new text is little more than `most` bytes: a document takes ten times
+/// its text. [`crate::diff::compare`] finds the same changes in all parts together as between the whole configurations, except for
+/// the position of an added section, which is the one in the part's second text. Sections of one kind and name are in one part, and
+/// each part has all defaults sections that a section in it starts from.
 ///
-/// Where a change reaches far (defaults, lines before the first section, `.if`, sections of the same name) these are the whole configurations.
+/// Where a change reaches far (defaults, lines before the first section, `.if`, sections of the same name) the only part is the whole
+/// of both.
 #[must_use]
-pub fn differing<L>(old: &BlockIndex<L>, new: &BlockIndex<L>) -> (String, String) {
+pub fn differing<'o, L>(
+    old: &'o BlockIndex<L>,
+    new: &'o BlockIndex<L>,
+    most: usize,
+) -> Vec<DifferingPart<'o>> {
     let address = |entry: &IndexedBlock| Arc::as_ptr(&entry.block).addr();
     let stretches = align(&old.blocks, &new.blocks, address);
     let sides = (ConfigSide::new(old, &stretches, true), ConfigSide::new(new, &stretches, false));
     if needs_all(&sides) {
-        return (old.text.to_string(), new.text.to_string());
+        return vec![DifferingPart { old: old.blocks.iter().collect(), new: new.blocks.iter().collect() }];
     }
-    let frontends = sides.0.changed().chain(sides.1.changed()).any(|entry| entry.traits.frontend);
-    (sides.0.text(frontends), sides.1.text(frontends))
+    let (old, new) = sides;
+    let numbers = PartNumbers::of(&old, &new, most);
+    let frontends = old.changed().chain(new.changed()).any(|entry| entry.traits.frontend);
+    let (old, new) = (old.relevant(&numbers, frontends), new.relevant(&numbers, frontends));
+    let part = |number| DifferingPart { old: blocks_of(&old, number), new: blocks_of(&new, number) };
+    (0..numbers.count).map(part).collect()
+}
+
+impl DifferingPart<'_> {
+    /// The old text and the new one.
+    #[must_use]
+    pub fn texts(&self) -> (String, String) {
+        let text = |blocks: &[&IndexedBlock]| blocks.iter().map(|entry| entry.text()).collect();
+        (text(&self.old), text(&self.new))
+    }
+}
+
+/// Which part each section that changed is in.
+struct PartNumbers {
+    of_key: HashMap<u64, usize>,
+    count: usize,
+}
+
+impl PartNumbers {
+    /// What bears on others, or others bear on, is in the first part. What is gone comes last, as all of it does in a comparison.
+    fn of(old: &ConfigSide<'_>, new: &ConfigSide<'_>, most: usize) -> Self {
+        let changed = || new.changed().chain(old.changed());
+        let together = changed().filter(|entry| !entry.is_alone()).flat_map(IndexedBlock::keys);
+        let mut of_key: HashMap<u64, usize> = together.map(|key| (*key, 0)).collect();
+        // Whoever has many defaults sections has them in each part.
+        let defaults: usize = new.blocks.iter().filter(|entry| entry.traits.defaults).map(text_length).sum();
+        let most = most.max(defaults);
+        let (mut number, mut size) = (0, 0);
+        for entry in changed().filter(|entry| entry.is_alone()) {
+            let Some(key) = entry.key else { continue };
+            if let Entry::Vacant(place) = of_key.entry(key) {
+                if size > most {
+                    (number, size) = (number + 1, 0);
+                }
+                size += text_length(entry);
+                place.insert(number);
+            }
+        }
+        Self { of_key, count: number + 1 }
+    }
+
+    fn part_of(&self, entry: &IndexedBlock) -> usize {
+        entry.key.filter(|_| entry.is_alone()).and_then(|key| self.of_key.get(&key)).copied().unwrap_or(0)
+    }
+}
+
+fn text_length(entry: &IndexedBlock) -> usize {
+    entry.block.fragments.iter().map(|fragment| fragment.as_str().len()).sum()
+}
+
+/// Those in this part, in their order.
+fn blocks_of<'o>(relevant: &[(Option<usize>, &'o IndexedBlock)], part: usize) -> Vec<&'o IndexedBlock> {
+    let is_there = |number: &Option<usize>| number.is_none_or(|number| number == part);
+    relevant.iter().filter(|(number, _)| is_there(number)).map(|(_, entry)| *entry).collect()
 }
 
 /// One configuration.
@@ -48,20 +121,18 @@ impl<'o> ConfigSide<'o> {
         self.blocks.iter().zip(&self.same).filter(|(_, same)| **same).map(|(entry, _)| entry)
     }
 
-    /// What changed, with all defaults, and with all frontends if their order may matter.
-    fn text(&self, frontends: bool) -> String {
-        let mut text = String::new();
-        for (entry, same) in self.blocks.iter().zip(&self.same) {
-            if !same || is_kept(entry, frontends) {
-                text.push_str(&entry.text());
+    /// What changed with its part's number; all defaults without one, because they are in all parts; and all frontends if their order may matter.
+    fn relevant(&self, numbers: &PartNumbers, frontends: bool) -> Vec<(Option<usize>, &'o IndexedBlock)> {
+        let number = |(entry, same): (&'o IndexedBlock, &bool)| {
+            let of_kept = (frontends && entry.traits.frontend).then_some((Some(0), entry));
+            match (entry.traits.defaults, same) {
+                (true, _) => Some((None, entry)),
+                (false, true) => of_kept,
+                (false, false) => Some((Some(numbers.part_of(entry)), entry)),
             }
-        }
-        text
+        };
+        self.blocks.iter().zip(&self.same).filter_map(number).collect()
     }
-}
-
-fn is_kept(entry: &IndexedBlock, frontends: bool) -> bool {
-    entry.traits.defaults || (frontends && entry.traits.frontend)
 }
 
 /// Whether nothing that has a header stands before the last block with a `global` section, except others of those.
