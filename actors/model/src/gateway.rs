@@ -38,7 +38,7 @@ pub fn gateway_label(name: &str) -> String {
 pub type NamespacedName = (Arc<str>, Arc<str>);
 
 /// A condition as it should be.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct StatusCondition {
     /// Its `type`, such as `Accepted`.
     pub kind: &'static str,
@@ -150,7 +150,7 @@ pub struct ListenerSetVerdict {
 }
 
 /// About a route.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct RouteVerdict {
     /// `metadata.generation` that was judged.
     pub generation: i64,
@@ -159,7 +159,7 @@ pub struct RouteVerdict {
 }
 
 /// A reference as it is written, kept as its JSON text: as a value it takes ten times the room, and there is one for each route.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct WrittenReference(Arc<str>);
 
 impl WrittenReference {
@@ -167,6 +167,12 @@ impl WrittenReference {
     #[must_use]
     pub fn value(&self) -> serde_json::Value {
         serde_json::from_str(&self.0).unwrap_or_default()
+    }
+
+    /// As it is written in the object.
+    #[must_use]
+    pub fn text(&self) -> &Arc<str> {
+        &self.0
     }
 }
 
@@ -190,7 +196,7 @@ impl Serialize for WrittenReference {
 }
 
 /// About a route at one parentRef, or a policy at one Gateway.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct ParentVerdict {
     /// The reference as it is written in the object; for a policy group, kind, namespace and name of the Gateway.
     pub reference: WrittenReference,

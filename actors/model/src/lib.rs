@@ -33,6 +33,7 @@ pub mod quarantine;
 pub mod quotation;
 pub mod redaction;
 pub mod secret;
+pub mod shared;
 pub mod store;
 pub mod suggest;
 pub mod text;
@@ -62,6 +63,7 @@ pub use quarantine::{
     FailedReloads, FailureReport, FailureReports, Instead, PreviousFailures, Quarantine, Quarantined,
     Released,
 };
+pub use shared::SharedValues;
 pub use store::{Snapshot, Snapshots};
 pub use text::Text;
 pub use version::HaproxyVersion;

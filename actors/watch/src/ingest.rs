@@ -2,16 +2,16 @@
 
 use crate::{
     quota::{self, Created},
-    shared_texts::SharedTexts,
     spec::WatchSpec,
     update::{ListScope, Update},
 };
 use haptic_model::{
-    FieldPath, FieldPathError, LimitReached, Object, ObjectJson, ObjectRef, Oversized, store::Key,
+    FieldPath, FieldPathError, LimitReached, Object, ObjectJson, ObjectRef, Oversized, SharedValues,
+    store::Key,
 };
 use jiff::Timestamp;
 use serde_json::Value;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The fields that say of which type an object is.
 const TYPE: [&str; 2] = ["apiVersion", "kind"];
@@ -30,7 +30,7 @@ pub struct Ingest {
     keeps_version: bool,
     owns_status: bool,
     object_bytes: usize,
-    namespaces: SharedTexts,
+    namespaces: Mutex<SharedValues<str>>,
 }
 
 /// An object ready for the store.
@@ -105,7 +105,7 @@ impl Ingest {
                 keeps_version: spec.keeps_version(),
                 owns_status: spec.owns_status(),
                 object_bytes: spec.limits.object_bytes,
-                namespaces: SharedTexts::default(),
+                namespaces: Mutex::default(),
             }),
         }
     }
@@ -120,7 +120,7 @@ impl Ingest {
             keeps_version: false,
             owns_status: false,
             object_bytes: spec.limits.object_bytes,
-            namespaces: SharedTexts::default(),
+            namespaces: Mutex::default(),
         }
     }
 
@@ -208,7 +208,7 @@ impl Ingest {
         let shown = if name.is_empty() { "(without a name)" } else { name };
         let reference = Arc::new(ObjectRef {
             resource: self.resource.clone(),
-            namespace: self.namespaces.share(namespace),
+            namespace: self.namespaces.lock().unwrap_or_else(PoisonError::into_inner).share(namespace),
             name: shown.into(),
         });
         if name.is_empty() {

@@ -14,7 +14,6 @@ pub mod provided;
 pub mod pump;
 pub mod quota;
 pub mod selector;
-mod shared_texts;
 pub mod source;
 pub mod spec;
 pub mod stores;

@@ -2,12 +2,9 @@
 
 use haptic_model::{
     Generation,
-    gateway::{ListenerVerdict, NamespacedName, RouteVerdict},
+    gateway::{ListenerVerdict, RouteVerdict},
 };
-use litemap::LiteMap;
 use std::sync::Arc;
-
-use super::references::identity_of;
 
 /// What each ready pod has acknowledged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,13 +13,14 @@ pub(crate) struct FleetProgress {
     pub(crate) pods: Vec<Option<Generation>>,
 }
 
-/// Since which generation each part of one object is in what is rendered. Of a route a part is a parent, of a Gateway a listener, and
+/// Since which generation each part of one object is in what is rendered. Of a route a part is a parent as it is written, of a Gateway a listener, and
 /// [`WHOLE`] the object itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RenderedSince {
     /// `metadata.generation`.
     of: i64,
-    parts: LiteMap<Arc<str>, Generation>,
+    /// As few as the object has parents or listeners.
+    parts: Box<[(Arc<str>, Generation)]>,
 }
 
 /// The part that is the object itself.
@@ -56,8 +54,8 @@ impl FleetProgress {
 impl ProgrammedProof<'_> {
     /// Why `part` is not proven to run; `None`: it is.
     pub(crate) fn waits(&self, part: &str) -> Option<String> {
-        match self.since.and_then(|since| since.parts.get(part)) {
-            Some(generation) => self.fleet.waits(*generation),
+        match self.since.and_then(|since| since.of_part(part)) {
+            Some(generation) => self.fleet.waits(generation),
             None => Some("it is not in a checked configuration yet".into()),
         }
     }
@@ -72,7 +70,7 @@ impl RenderedSince {
         generation: Generation,
     ) -> Self {
         let before = before.filter(|before| before.of == of);
-        let since = |part: &Arc<str>| before.and_then(|before| before.parts.get(part).copied());
+        let since = |part: &Arc<str>| before.and_then(|before| before.of_part(part));
         let parts = rendered.into_iter().map(|part| {
             let since = since(&part).unwrap_or(generation);
             (part, since)
@@ -82,7 +80,11 @@ impl RenderedSince {
 
     /// The newest generation that a part of it waits for.
     pub(crate) fn newest(&self) -> Option<Generation> {
-        self.parts.values().copied().max()
+        self.parts.iter().map(|(_, generation)| *generation).max()
+    }
+
+    fn of_part(&self, part: &str) -> Option<Generation> {
+        self.parts.iter().find(|(name, _)| **name == *part).map(|(_, generation)| *generation)
     }
 }
 
@@ -93,17 +95,12 @@ pub(crate) fn parts_of_listeners(listeners: &[ListenerVerdict]) -> impl Iterator
 }
 
 /// The parents that accept a route, and that are served.
-pub(crate) fn parts_of_route(name: &NamespacedName, verdict: &RouteVerdict) -> Vec<Arc<str>> {
+pub(crate) fn parts_of_route(verdict: &RouteVerdict) -> Vec<Arc<str>> {
     let accepted = verdict.parents.iter().filter(|parent| {
         parent.is_served
             && parent.conditions.iter().any(|condition| condition.kind == "Accepted" && condition.holds)
     });
-    accepted.map(|parent| part_of(&parent.reference.value(), &name.0)).collect()
-}
-
-/// The part of a route in `namespace` that a parentRef stands for.
-pub(crate) fn part_of(reference: &serde_json::Value, namespace: &str) -> Arc<str> {
-    serde_json::Value::Object(identity_of(reference, namespace)).to_string().into()
+    accepted.map(|parent| parent.reference.text().clone()).collect()
 }
 
 #[cfg(test)]
@@ -134,7 +131,7 @@ mod tests {
     fn another_generation_of_the_object_is_proven_anew_and_the_same_is_not() {
         let first = after(None, 1, &["", "web"], 7);
         let second = after(Some(&first), 1, &["", "web", "tls"], 8);
-        let part = |since: &RenderedSince, part: &str| since.parts.get(part).unwrap().0;
+        let part = |since: &RenderedSince, part: &str| since.of_part(part).unwrap().0;
         assert_eq!((part(&second, "web"), part(&second, "tls")), (7, 8));
         let gone = after(Some(&second), 1, &["", "web"], 9);
         let back = after(Some(&gone), 1, &["", "web", "tls"], 10);

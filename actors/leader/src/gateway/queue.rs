@@ -260,8 +260,8 @@ fn parts(key: &StatusKey, verdicts: &GatewayVerdicts) -> Option<(i64, Vec<Arc<st
             Some((verdict.generation, progress::parts_of_listeners(&verdict.listeners).collect()))
         }
         GatewayKind::Route(kind) => {
-            let verdict = verdicts.routes.get(&(kind, name.clone()))?;
-            Some((verdict.generation, progress::parts_of_route(&name, verdict)))
+            let verdict = verdicts.routes.get(&(kind, name))?;
+            Some((verdict.generation, progress::parts_of_route(verdict)))
         }
         GatewayKind::Class | GatewayKind::Policy => None,
     }

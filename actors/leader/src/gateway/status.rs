@@ -6,7 +6,7 @@ use super::{
     abandoned,
     conditions::{self, WantedConditions},
     kinds::GatewayKind,
-    progress::{ProgrammedProof, WHOLE, part_of},
+    progress::{ProgrammedProof, WHOLE},
     references::{self, EntryList, WantedEntry},
 };
 use haptic_model::gateway::{
@@ -170,9 +170,8 @@ impl StatusContext<'_> {
             if is_accepted(&conditions) {
                 let stored = list.entry_for(status, &reference).and_then(|e| e.get("conditions"));
                 let stored = conditions::find(stored, references::PROGRAMMED);
-                let part = part_of(&reference, self.namespace);
                 let outcome = if parent.is_served {
-                    let why = self.waits(stored, &part, verdict.generation);
+                    let why = self.waits(stored, parent.reference.text(), verdict.generation);
                     waits |= why.is_some();
                     why.map_or(Ok(()), |why| Err(("Pending", why)))
                 } else {

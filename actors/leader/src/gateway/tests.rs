@@ -188,7 +188,7 @@ fn a_route_at_a_listener_that_is_not_served_is_not_programmed() {
     let unserved = ParentVerdict { is_served: false, ..parent("web", true) };
     let verdict = RouteVerdict { generation: 1, parents: vec![unserved] };
     let mut scene = Scene::new(json!({})).run(&[7]);
-    let parts = parts_of_route(&("shop".into(), "web".into()), &verdict);
+    let parts = parts_of_route(&verdict);
     scene.since = RenderedSince::after(None, 1, parts, Generation(7));
     let change = scene.route(&verdict);
     assert!(!change.waits, "no pod will ever run it");
@@ -272,7 +272,6 @@ proptest! {
     ) {
         let mut scene = Scene::new(Value::Null);
         let mut verdict = RouteVerdict { generation: 1, parents: Vec::new() };
-        let name = ("shop".into(), "web".into());
         for (number, step) in steps.into_iter().enumerate() {
             if scene.object["status"].is_null() {
                 scene.object["status"] = json!({"parents": []});
@@ -311,7 +310,7 @@ proptest! {
             }
             let generation = Generation(u64::try_from(number).unwrap());
             scene.since =
-                RenderedSince::after(Some(&scene.since), verdict.generation, parts_of_route(&name, &verdict), generation);
+                RenderedSince::after(Some(&scene.since), verdict.generation, parts_of_route(&verdict), generation);
             let (foreign, before) = (entries(scene.status(), false), entries(scene.status(), true));
             let extra = |all: &[Value]| -> Vec<Value> {
                 let extra = all.iter().flat_map(|entry| entry["conditions"].as_array().unwrap());

@@ -44,8 +44,8 @@ use certificates::GatewayCertificates;
 use class_options::{ClassOptions, ClassParameters};
 use findings::GatewayFindings;
 use haptic_model::{
-    ActiveConfig, Findings, Object, Snapshots,
-    gateway::{GATEWAY_NAME, GatewayVerdicts, NamespacedName, RouteKind},
+    ActiveConfig, Findings, Object, SharedValues, Snapshots,
+    gateway::{GATEWAY_NAME, GatewayVerdicts, NamespacedName, RouteKind, RouteVerdict},
 };
 use inputs::{GatewayInputs, Remembered, Sources};
 use levels::{HostnameLevels, LevelShare, RouteId};
@@ -97,6 +97,8 @@ pub(super) struct GatewayModel {
     options: BTreeMap<Arc<str>, Arc<ClassOptions>>,
     sets: Sets,
     verdicts: Arc<GatewayVerdicts>,
+    /// Of most routes the same is said.
+    shared: SharedValues<RouteVerdict>,
     findings: GatewayFindings,
 }
 
@@ -127,6 +129,7 @@ impl Default for GatewayModel {
             options: BTreeMap::new(),
             sets: Sets::default(),
             verdicts: Arc::default(),
+            shared: SharedValues::default(),
             findings: GatewayFindings::default(),
         }
     }
@@ -295,7 +298,8 @@ impl GatewayModel {
                 told.insert(id.clone());
             }
             let now = route.as_ref().map(|route| ResolvedRoute::of(id.0, route, &self.ground, &services));
-            let (is_there, now) = (route.is_some(), now.unwrap_or_default());
+            let (is_there, mut now) = (route.is_some(), now.unwrap_or_default());
+            now.verdict = now.verdict.map(|verdict| self.shared.share(verdict));
             let before = self.resolved.remove(&id).map(|before| *before).unwrap_or_default();
             touched.extend(self.levels.update(&id, &before.entries, &now.entries));
             self.sets.change_backends(&before.backends, &now.backends);
