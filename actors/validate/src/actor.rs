@@ -65,6 +65,8 @@ pub struct ValidateActor {
     /// What was complained of last: what was rendered before anybody heard of it most likely holds the same mistake, and is not
     /// checked.
     complained: Option<Generation>,
+    /// Bundles in a row that were refused.
+    refusals: u32,
     /// Checks in a row that the machine did not bring to an end, and whether the next one waits.
     undecided: u32,
     resting: bool,
@@ -109,6 +111,7 @@ impl ValidateActor {
             waiting: None,
             judged: refused.or(validated),
             complained: None,
+            refusals: 0,
             undecided: 0,
             resting: false,
             rest: CheckRest::default(),
@@ -238,7 +241,7 @@ impl ValidateActor {
 
     /// Looks for those at fault. Until they are found no newer bundle is checked: it would most likely hold the same mistake.
     fn concluded(&mut self, rendered: Arc<Rendered>, verdict: CheckVerdict, context: &mut Context<Self>) {
-        if !verdict.undecided {
+        if !verdict.undecided && !self.may_stay(&rendered) {
             self.refuse(&rendered, &verdict.diagnostics);
         }
         let checker = self.checker_for(&rendered);
@@ -266,6 +269,9 @@ impl ValidateActor {
     ) {
         let is_anybody = !found.is_nobody();
         let mut found = found.in_stores(&rendered.snapshots);
+        if !verdict.undecided && !found.is_only_objects() {
+            self.refuse(&rendered, &verdict.diagnostics);
+        }
         // Whoever heard of it could hold nobody back, and would render the same again, for ever.
         if is_anybody && found.is_nobody() && !verdict.undecided {
             self.options.events.emit(failed(&rendered, verdict.diagnostics.clone(), verdict.took));
@@ -332,7 +338,13 @@ impl ValidateActor {
     ) {
         (self.checking, self.undecided) = (None, 0);
         let generation = rendered.reconcile.generation;
-        self.refuse(&rendered, &diagnostics);
+        if found.is_only_objects() && self.may_stay(&rendered) {
+            self.judged = Some(rendered.clone());
+            self.show();
+        } else {
+            self.refuse(&rendered, &diagnostics);
+        }
+        self.refusals += 1;
         self.options.events.emit(failed(&rendered, diagnostics, took));
         if self.complain(rendered, found, took) {
             self.complained = Some(generation);
@@ -390,6 +402,15 @@ impl ValidateActor {
         (*validated).as_ref().map(|validated| validated.rendered.clone())
     }
 
+    /// Whether a refused bundle stays where it is live until the next one takes back what is wrong with it, once that is found: going back to the
+    /// one that passed last would take back everybody's changes since then. If the next one is refused, too, that is done.
+    fn may_stay(&self, rendered: &Rendered) -> bool {
+        let has_passed = |good: &Rendered| Arc::ptr_eq(&good.config.spec, &rendered.config.spec);
+        self.refusals == 0
+            && rendered.config.spec.validation.express
+            && self.good().is_some_and(|good| has_passed(&good))
+    }
+
     /// Keeps `rendered` from being stored, and has it taken back where it is live.
     fn refuse(&mut self, rendered: &Arc<Rendered>, diagnostics: &[Diagnostic]) {
         self.judged = Some(rendered.clone());
@@ -400,6 +421,7 @@ impl ValidateActor {
 
     fn pass(&mut self, rendered: Arc<Rendered>, verdict: CheckVerdict) {
         self.judged = Some(rendered.clone());
+        self.refusals = 0;
         self.show();
         let (generation, configuration) =
             (rendered.reconcile.generation, rendered.config.resource_generation);

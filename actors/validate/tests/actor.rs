@@ -139,6 +139,44 @@ async fn what_all_pods_run_is_checked_after_a_rest_and_what_one_of_them_waits_fo
 }
 
 #[actix::test]
+async fn what_an_object_spoils_stays_live_for_everybody_else_until_the_next_bundle_is_refused_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut stage = stage(refusing_bad(folder.path()));
+    let first = rendered(1, "fine", None);
+    let config = first.config.clone();
+    let with = |rendered| Arc::new(Rendered { config: config.clone(), ..rendered });
+    stage.rendered.publish(Some(Arc::new(first)));
+    changed(&mut stage.validated).await;
+    stage.rendered.publish(Some(with(rendered(2, "bad", None))));
+    changed(&mut stage.complaints).await;
+    assert_eq!(stage.complaints.latest()[0].objects.len(), 1);
+    assert!(stage.refused.latest().is_none(), "the next one takes back what is wrong");
+    stage.rendered.publish(Some(with(rendered(3, "bad too", Some(2)))));
+    changed(&mut stage.refused).await;
+    assert_eq!((*stage.refused.latest()).as_ref().unwrap().rendered.reconcile.generation, Generation(3));
+    stage.rendered.publish(Some(with(rendered(4, "fine again", Some(3)))));
+    changed(&mut stage.validated).await;
+    assert!(stage.refused.latest().is_none());
+    stage.rendered.publish(Some(with(rendered(5, "bad", Some(3)))));
+    changed(&mut stage.complaints).await;
+    assert!(stage.refused.latest().is_none(), "that is another time");
+}
+
+#[actix::test]
+async fn what_nobody_spoils_is_taken_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut stage = stage(refusing_bad(folder.path()));
+    let first = rendered(1, "fine", None);
+    let config = first.config.clone();
+    stage.rendered.publish(Some(Arc::new(first)));
+    changed(&mut stage.validated).await;
+    let ports = ObjectRef::new("gateways", "", "ports");
+    stage.rendered.publish(Some(Arc::new(Rendered { config, ..of_block(ports, 2, "bad", None) })));
+    changed(&mut stage.refused).await;
+    assert!(stage.complaints.latest().is_empty());
+}
+
+#[actix::test]
 async fn what_is_in_no_store_is_nobodys_fault_and_causes_no_generation() {
     let folder = tempfile::tempdir().unwrap();
     let mut stage = stage(refusing_bad(folder.path()));

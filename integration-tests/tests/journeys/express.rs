@@ -1,11 +1,14 @@
 //! What goes live before `haproxy -c` has ended, and what does not.
 
 use crate::slow_checks::SlowChecks;
-use integration_tests::{Outcome, Scene, backend::Backend, ensure, haproxy_pod::HaproxyPod, manifest};
+use integration_tests::{
+    Outcome, Scene, backend::Backend, ensure, eventually, haproxy_pod::HaproxyPod, manifest,
+};
 use serde_json::json;
 
 const HOST: &str = "shop.example";
 const LATE_HOST: &str = "late.example";
+const REFUSED_HOST: &str = "refused.example";
 /// So often a pod is asked that must not have changed.
 const OFTEN: usize = 100;
 
@@ -76,6 +79,41 @@ pub async fn endpoints_before_structure(scene: Scene) -> Outcome {
     pod.serves(HOST, "b").await?;
     pod.has_stored_what_it_runs().await?;
     ensure(pod.worker().await? != before, "the route came without a reload: this journey needs another one")?;
+    traffic.finish_without_loss().await.map(drop)
+}
+
+/// A route that is live and then refused goes back, and what is live of others meanwhile stays.
+pub async fn refused_alone(scene: Scene) -> Outcome {
+    let checks = SlowChecks::new(&scene)?;
+    let variables = checks.variables();
+    let mut controller =
+        scene.controller_with(&variables.each_ref().map(|(name, value)| (*name, &**value)))?;
+    scene.configure().await?;
+    let pod = scene.pod().await?;
+    controller.ready().await?;
+    let [a, b] = [scene.backend("a").await?, scene.backend("b").await?];
+    scene.publish("shop", HOST, &a).await?;
+    pod.serves(HOST, "a").await?;
+    pod.has_stored_what_it_runs().await?;
+
+    checks.refuse(REFUSED_HOST)?;
+    checks.hold()?;
+    points_to(&scene, &b).await?;
+    checks.is_held().await?;
+    scene.publish("late", LATE_HOST, &a).await?;
+    scene.publish("refused", REFUSED_HOST, &a).await?;
+    for host in [LATE_HOST, REFUSED_HOST] {
+        pod.serves(host, "a").await?;
+    }
+    let traffic = pod.traffic(LATE_HOST);
+    checks.let_go()?;
+    eventually("the refused route goes back", async || {
+        let answer = pod.get(REFUSED_HOST, "/").await?;
+        ensure(answer.status == 404, format!("{} {}", answer.status, answer.body))
+    })
+    .await?;
+    controller.says(&format!("ingresses {}/refused: ", scene.namespace)).await?;
+    pod.has_stored_what_it_runs().await?;
     traffic.finish_without_loss().await.map(drop)
 }
 

@@ -54,6 +54,12 @@ impl FailureCauses {
     pub fn is_nobody(&self) -> bool {
         self.culprits.is_empty() && self.suspects.is_empty()
     }
+
+    /// Whether objects are accused, and nothing but them.
+    #[must_use]
+    pub fn is_only_objects(&self) -> bool {
+        !self.is_nobody() && self.nobodys.is_none()
+    }
 }
 
 impl Ruling {

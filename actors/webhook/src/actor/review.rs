@@ -42,9 +42,12 @@ impl Namespaced for ReviewRequested {
     }
 }
 
-/// Who is answered together with others asks again together with them, if at all: the next evaluation waits so long for all of them, or the
-/// first one would be evaluated alone and the others wait twice as long.
-const GATHER: Duration = Duration::from_millis(4);
+/// What comes together is evaluated together, or the first one would be evaluated alone and the others wait twice as long: an evaluation
+/// waits until nothing has come for so long, or for [`LONGEST_GATHER`] in all. Nothing is waited for once all are there that are expected.
+const GATHER: Duration = Duration::from_millis(3);
+const LONGEST_GATHER: Duration = Duration::from_millis(9);
+/// Who was answered is expected again for so long.
+const EXPECTED_FOR: Duration = Duration::from_millis(100);
 
 /// Where changes are handed in, once what they name has been fetched. Clones are the same queue.
 #[derive(Clone)]
@@ -63,16 +66,19 @@ pub struct ReviewActor {
     evaluator: Option<Evaluator>,
     working: Option<Work>,
     gathering: Gathering,
+    /// Rings when it is over.
+    gathered: Alarm,
     idle_since: Instant,
     alarm: Alarm,
 }
 
-/// Those who were answered together last.
+/// Changes that come together.
 #[derive(Debug, Default)]
 struct Gathering {
-    answered: usize,
-    /// Until then they may ask again.
-    until: Option<Instant>,
+    /// When the first came, or those before were answered, and when the last came.
+    since: Option<(Instant, Instant)>,
+    /// Those who were answered last and those who waited meanwhile, and until when they are expected.
+    expected: Option<(usize, Instant)>,
 }
 
 type Evaluated = Result<(Evaluator, Vec<ReviewAnswer>), JoinError>;
@@ -112,13 +118,28 @@ impl ReviewQueue {
 }
 
 impl Gathering {
-    /// So many are answered `now`. One alone asks again alone.
-    fn after(answered: usize, now: Instant) -> Self {
-        Self { answered, until: (answered > 1).then(|| now + GATHER) }
+    /// One came.
+    fn came(&mut self, now: Instant) {
+        self.since = Some((self.since.map_or(now, |(first, _)| first), now));
     }
 
-    fn waits_for_more_than(&self, waiting: usize, now: Instant) -> bool {
-        waiting < self.answered && self.until.is_some_and(|until| until > now)
+    /// So many are answered, and so many wait.
+    fn answered(&mut self, answered: usize, waiting: usize, now: Instant) {
+        self.expected = Some((answered + waiting, now + EXPECTED_FOR));
+        self.since = (waiting > 0).then_some((now, now));
+    }
+
+    /// Until when more are waited for, while so many wait.
+    fn until(&self, waiting: usize, now: Instant) -> Option<Instant> {
+        if self.expected.is_some_and(|(expected, until)| waiting >= expected && now < until) {
+            return None;
+        }
+        let (first, last) = self.since?;
+        Some((last + GATHER).min(first + LONGEST_GATHER)).filter(|until| now < *until)
+    }
+
+    fn begun(&mut self) {
+        self.since = None;
     }
 }
 
@@ -136,6 +157,7 @@ impl ReviewActor {
             evaluator,
             working: None,
             gathering: Gathering::default(),
+            gathered: Alarm::default(),
             idle_since,
             alarm,
         }
@@ -145,8 +167,11 @@ impl ReviewActor {
     fn advance(&mut self, context: &mut Context<Self>) {
         // A client that has given up needs no answer.
         self.waiting.retain(|request| !request.reply.is_closed());
-        if self.gathering.waits_for_more_than(self.waiting.len(), Instant::now()) {
+        if self.evaluator.is_none() {
             return;
+        }
+        if let Some(until) = self.gathering.until(self.waiting.len(), Instant::now()) {
+            return self.gathered.set(until, context, Self::advance);
         }
         let Some(mut evaluator) = self.evaluator.take() else { return };
         let together = self.waiting.take();
@@ -154,6 +179,7 @@ impl ReviewActor {
             self.evaluator = Some(evaluator);
             return;
         }
+        self.gathering.begun();
         // The last one has the latest deadline; the deadline of an earlier one may pass before it is answered.
         let last = together.iter().map(|request| request.received).max().unwrap_or_else(Instant::now);
         let (changes, replies): (Vec<_>, Vec<_>) =
@@ -176,10 +202,7 @@ impl ReviewActor {
     ) {
         let evaluator = match evaluated {
             Ok((evaluator, answers)) => {
-                self.gathering = Gathering::after(answers.len(), Instant::now());
-                if self.gathering.until.is_some() {
-                    context.run_later(GATHER, Self::advance);
-                }
+                self.gathering.answered(answers.len(), self.waiting.len(), Instant::now());
                 for (reply, answer) in replies.into_iter().zip(answers) {
                     // A client that is gone gets none.
                     drop(reply.send(answer));
@@ -239,6 +262,7 @@ impl Handler<ReviewRequested> for ReviewActor {
 
     fn handle(&mut self, request: ReviewRequested, context: &mut Self::Context) {
         self.own.received::<ReviewRequested>(context);
+        self.gathering.came(Instant::now());
         if let Some(surplus) = self.waiting.push(request) {
             let why = "too many changes at once, most of them in this namespace";
             // A client that is gone gets none.
@@ -252,13 +276,39 @@ impl Handler<ReviewRequested> for ReviewActor {
 mod tests {
     use super::*;
 
+    const MS: Duration = Duration::from_millis(1);
+
     #[test]
-    fn who_was_answered_together_is_waited_for_and_who_was_alone_is_not() {
-        let now = Instant::now();
-        let ten = Gathering::after(10, now);
-        assert!(ten.waits_for_more_than(9, now) && !ten.waits_for_more_than(10, now));
-        assert!(!ten.waits_for_more_than(1, now + GATHER), "nobody is waited for longer");
-        assert!(!Gathering::after(1, now).waits_for_more_than(0, now));
-        assert!(!Gathering::default().waits_for_more_than(0, now));
+    fn what_comes_together_is_gathered_and_nobody_is_waited_for_long() {
+        let (mut gathering, start) = (Gathering::default(), Instant::now());
+        gathering.came(start);
+        assert_eq!(gathering.until(1, start), Some(start + GATHER));
+        assert_eq!(gathering.until(1, start + GATHER), None, "one alone waits for no more");
+        for number in 1..9 {
+            gathering.came(start + number * MS);
+        }
+        let now = start + 8 * MS;
+        assert_eq!(gathering.until(9, now), Some(start + LONGEST_GATHER));
+        assert_eq!(gathering.until(9, start + LONGEST_GATHER), None);
+    }
+
+    #[test]
+    fn who_was_answered_is_waited_for_until_all_of_them_are_back() {
+        let (mut gathering, start) = (Gathering::default(), Instant::now());
+        gathering.came(start);
+        gathering.begun();
+        gathering.answered(1, 0, start);
+        gathering.came(start + MS);
+        assert_eq!(gathering.until(1, start + MS), None, "one after the other waits for nobody");
+        gathering.begun();
+        // Nine came meanwhile.
+        gathering.answered(1, 9, start);
+        assert_eq!(gathering.until(9, start), Some(start + GATHER));
+        gathering.came(start + MS);
+        assert_eq!(gathering.until(10, start + MS), None);
+        let later = start + EXPECTED_FOR;
+        gathering.begun();
+        gathering.came(later);
+        assert_eq!(gathering.until(10, later), Some(later + GATHER), "they are others by then");
     }
 }
