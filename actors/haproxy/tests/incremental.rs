@@ -10,7 +10,7 @@ use haptic_haproxy::{
 };
 use haptic_model::{Text, text::Fragment};
 use proptest::{prelude::*, sample::Index, test_runner::TestRunner};
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 const VERSIONS: [Version; 3] = [Version::new(3, 0), Version::new(3, 2), Version::new(3, 4)];
 
@@ -190,10 +190,9 @@ fn changes_in_parts(old: &BlockIndex<Nothing>, new: &BlockIndex<Nothing>, most: 
     texts.flat_map(|(old, new)| changes(&old, &new)).collect()
 }
 
-fn as_set(changes: &[ConfigChange]) -> Vec<String> {
-    let mut all: Vec<String> = changes.iter().map(|change| format!("{change:?}")).collect();
-    all.sort_unstable();
-    all
+/// A change of defaults is one in each part.
+fn as_set(changes: &[ConfigChange]) -> BTreeSet<String> {
+    changes.iter().map(|change| format!("{change:?}")).collect()
 }
 
 /// Each generation is compared with the one before, and with the one three before.
@@ -350,4 +349,26 @@ fn servers_in_runs_are_those_of_the_whole() {
     let (found, runs) = read(0);
     assert_eq!(found, whole);
     assert!(runs >= 4, "{runs}");
+}
+
+#[test]
+fn a_defaults_section_that_changes_has_only_its_heirs_compared() {
+    let piece = |text: &str| Fragment::new(text, Arc::default());
+    let heirs =
+        [piece("backend a from tcp\n server s 10.0.0.1:80\n"), piece("backend b\n server s 10.0.0.1:80\n")];
+    let others: Vec<Fragment> =
+        (0..100).map(|n| piece(&format!("backend c{n} from web\n server s 10.0.0.1:80\n"))).collect();
+    let web = piece("global\n maxconn 10\ndefaults web\n mode http\n");
+    let with = |tcp: &str| {
+        let first = [web.clone(), piece(tcp)];
+        Text::new(first.into_iter().chain(heirs.iter().cloned()).chain(others.iter().cloned()).collect())
+    };
+    let before = BlockIndex::<Nothing>::of(&with("defaults tcp\n mode tcp\n"));
+    let mut after = before.clone();
+    after.advance(&with("defaults tcp\n mode tcp\n retries 7\n"));
+    let parts = differing(&before, &after, usize::MAX);
+    let (old, new) = parts[0].texts();
+    let backends = |text: &str| text.matches("backend ").count();
+    assert_eq!((parts.len(), backends(&old), backends(&new)), (1, 2, 2), "{new}");
+    assert_eq!(changes(&old, &new).len(), 1);
 }

@@ -107,6 +107,11 @@ impl IndexedBlock {
         self.key.is_some() && headed && !global && !defaults && !frontend && !unbalanced
     }
 
+    /// Whether it is one section that says by name which defaults section it starts from.
+    pub fn names_all_defaults(&self) -> bool {
+        self.key.is_some() && matches!(self.inherited, Inherited::One(_))
+    }
+
     /// Whether one of its sections may start from one of these, by the hashes of their kind and name.
     pub fn may_start_from(&self, keys: &[u64]) -> bool {
         let is_one = |part: &u32| keys.iter().any(|key| part_of(*key) == *part);

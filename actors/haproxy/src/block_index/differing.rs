@@ -19,8 +19,8 @@ pub struct DifferingPart<'o> {
 /// the position of an added section, which is the one in the part's second text. Sections of one kind and name are in one part, and
 /// each part has all defaults sections that a section in it starts from.
 ///
-/// Where a change reaches far (defaults, lines before the first section, `.if`, sections of the same name) the only part is the whole
-/// of both.
+/// A defaults section that changed has the same change in each part. Where a change reaches far (lines before the first section, `.if`,
+/// sections of the same name) the only part is the whole of both.
 #[must_use]
 pub fn differing<'o, L>(
     old: &'o BlockIndex<L>,
@@ -29,7 +29,10 @@ pub fn differing<'o, L>(
 ) -> Vec<DifferingPart<'o>> {
     let address = |entry: &IndexedBlock| Arc::as_ptr(&entry.block).addr();
     let stretches = align(&old.blocks, &new.blocks, address);
-    let sides = (ConfigSide::new(old, &stretches, true), ConfigSide::new(new, &stretches, false));
+    let (mut old_side, mut new_side) =
+        (ConfigSide::new(old, &stretches, true), ConfigSide::new(new, &stretches, false));
+    include_heirs(&mut old_side, &mut new_side);
+    let sides = (old_side, new_side);
     if needs_all(&sides) {
         return vec![DifferingPart { old: old.blocks.iter().collect(), new: new.blocks.iter().collect() }];
     }
@@ -64,7 +67,9 @@ impl PartNumbers {
         let mut of_key: HashMap<u64, usize> = together.map(|key| (*key, 0)).collect();
         // Whoever has many defaults sections has them in each part.
         let defaults: usize = new.blocks.iter().filter(|entry| entry.traits.defaults).map(text_length).sum();
-        let most = most.max(defaults);
+        // What else is in their blocks is in one part.
+        let is_mixed = changed().any(|entry| entry.traits.defaults && entry.key.is_none());
+        let most = if is_mixed { usize::MAX } else { most.max(defaults) };
         let (mut number, mut size) = (0, 0);
         for entry in changed().filter(|entry| entry.is_alone()) {
             let Some(key) = entry.key else { continue };
@@ -97,8 +102,19 @@ fn blocks_of<'o>(relevant: &[(Option<usize>, &'o IndexedBlock)], part: usize) ->
 /// One configuration.
 struct ConfigSide<'o> {
     blocks: &'o [IndexedBlock],
-    /// For each block: whether it is in the other configuration, too, at the place that corresponds.
+    /// For each block: whether it is in the other configuration, too, at the place that corresponds, and means the same there.
     same: Vec<bool>,
+}
+
+/// Takes blocks for changed ones whose sections may start from a defaults section that changed. The same block is there in both.
+fn include_heirs(old: &mut ConfigSide<'_>, new: &mut ConfigSide<'_>) {
+    let changed = old.changed().chain(new.changed());
+    let defaults: Vec<u64> =
+        changed.filter(|entry| entry.traits.defaults).flat_map(IndexedBlock::keys).copied().collect();
+    if !defaults.is_empty() {
+        old.include_heirs_of(&defaults);
+        new.include_heirs_of(&defaults);
+    }
 }
 
 impl<'o> ConfigSide<'o> {
@@ -111,6 +127,12 @@ impl<'o> ConfigSide<'o> {
             }
         }
         Self { blocks: &outline.blocks, same }
+    }
+
+    fn include_heirs_of(&mut self, defaults: &[u64]) {
+        for (entry, same) in self.blocks.iter().zip(&mut self.same) {
+            *same &= entry.names_all_defaults() && !entry.may_start_from(defaults);
+        }
     }
 
     fn changed(&self) -> impl Iterator<Item = &'o IndexedBlock> {
@@ -145,7 +167,7 @@ fn has_global_first(blocks: &[IndexedBlock]) -> bool {
 /// Whether a change may bear on blocks that have not changed.
 fn needs_all((old, new): &(ConfigSide<'_>, ConfigSide<'_>)) -> bool {
     let changed = || old.changed().chain(new.changed());
-    if changed().any(|entry| entry.traits.defaults || !entry.traits.headed) {
+    if changed().any(|entry| !entry.traits.headed) {
         return true;
     }
     if old.blocks.iter().chain(new.blocks).any(|entry| entry.traits.unbalanced) {

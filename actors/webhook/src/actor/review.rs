@@ -44,8 +44,8 @@ impl Namespaced for ReviewRequested {
 
 /// What comes together is evaluated together, or the first one would be evaluated alone and the others wait twice as long: an evaluation
 /// waits until nothing has come for so long, or for [`LONGEST_GATHER`] in all. Nothing is waited for once all are there that are expected.
-const GATHER: Duration = Duration::from_millis(3);
-const LONGEST_GATHER: Duration = Duration::from_millis(9);
+const GATHER: Duration = Duration::from_millis(4);
+const LONGEST_GATHER: Duration = Duration::from_millis(12);
 /// Who was answered is expected again for so long.
 const EXPECTED_FOR: Duration = Duration::from_millis(100);
 
