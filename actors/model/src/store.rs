@@ -40,10 +40,10 @@ pub trait FetchObject: Send + Sync + fmt::Debug {
 pub struct Snapshot {
     /// Objects with the key they are indexed under.
     objects: OrdMap<ObjectName, StoreEntry>,
-    /// Members of each full key.
-    buckets: OrdMap<Key, Members>,
-    /// Version of every key and key prefix that has members; what a recorded read compares.
-    versions: OrdMap<Key, u64>,
+    /// What is under each full key.
+    buckets: OrdMap<Key, Bucket>,
+    /// Version of every prefix of keys that has members.
+    prefixes: OrdMap<Key, u64>,
     /// Of JSON.
     bytes: usize,
     /// Grows with each change.
@@ -69,12 +69,20 @@ pub struct Difference<'a> {
     pub after: Option<(&'a Arc<Object>, &'a Key)>,
 }
 
-/// The objects of one full key. A key of its own is the usual case, and a whole map's node for each would be the
+/// The objects of one full key.
+#[derive(Clone, Debug)]
+struct Bucket {
+    members: Members,
+    /// What a recorded read compares.
+    version: u64,
+}
+
+/// A key of its own is the usual case, and a whole map's node for each would be the
 /// larger part of a store's memory.
 #[derive(Clone, Debug)]
 enum Members {
-    One(ObjectName),
-    Many(OrdMap<ObjectName, ()>),
+    One(Arc<ObjectRef>),
+    Many(Box<OrdMap<ObjectName, Arc<ObjectRef>>>),
 }
 
 /// What one change did to a store.
@@ -128,14 +136,17 @@ impl Snapshot {
             }
             Some(old) => {
                 let old = old.key.clone();
-                self.leave(&name, &old);
+                self.version += 1;
+                self.leave(&object.reference, &old);
                 StoreChange::Modified
             }
-            None => StoreChange::Created,
+            None => {
+                self.version += 1;
+                StoreChange::Created
+            }
         };
-        self.version += 1;
         object.version = self.version;
-        self.enter(name.clone(), &key);
+        self.enter(&object.reference, &key);
         self.put(name, StoreEntry { object: Arc::new(object), key });
         change
     }
@@ -148,12 +159,12 @@ impl Snapshot {
             Some(old) if *old == entry => return,
             Some(old) => {
                 let old = old.key.clone();
-                self.leave(&name, &old);
+                self.version += 1;
+                self.leave(&entry.object.reference, &old);
             }
-            None => {}
+            None => self.version += 1,
         }
-        self.version += 1;
-        self.enter(name.clone(), &entry.key);
+        self.enter(&entry.object.reference, &entry.key);
         self.put(name, entry);
     }
 
@@ -170,7 +181,7 @@ impl Snapshot {
         let Some(entry) = self.objects.remove(&name) else { return StoreChange::Unchanged };
         self.version += 1;
         self.bytes -= entry.object.json.len();
-        self.leave(&name, &entry.key);
+        self.leave(reference, &entry.key);
         StoreChange::Deleted
     }
 
@@ -231,8 +242,8 @@ impl Snapshot {
         self.buckets
             .range(start..)
             .take_while(move |(key, _)| key.starts_with(prefix))
-            .flat_map(|(_, members)| members.names())
-            .filter_map(|name| self.objects.get(name))
+            .flat_map(|(_, bucket)| bucket.members.iter())
+            .filter_map(|reference| self.objects.get(&name_of(reference)))
             .map(|e| &e.object)
     }
 
@@ -252,7 +263,11 @@ impl Snapshot {
     /// empty. The empty prefix is the whole store.
     #[must_use]
     pub fn version_of(&self, prefix: &[Arc<str>]) -> u64 {
-        if prefix.is_empty() { self.version } else { self.versions.get(prefix).copied().unwrap_or(0) }
+        if prefix.is_empty() {
+            return self.version;
+        }
+        let of_bucket = self.buckets.get(prefix).map(|bucket| bucket.version);
+        of_bucket.max(self.prefixes.get(prefix).copied()).unwrap_or(0)
     }
 
     /// Whether both hold the very same objects under the same keys, told without looking at them. Two that were filled
@@ -284,32 +299,44 @@ impl Snapshot {
         }
     }
 
-    fn enter(&mut self, name: ObjectName, key: &Key) {
+    fn enter(&mut self, reference: &Arc<ObjectRef>, key: &Key) {
+        let version = self.version;
         match self.buckets.get_mut(key) {
-            Some(members) => members.join(name),
-            None => _ = self.buckets.insert(key.clone(), Members::One(name)),
+            Some(bucket) => {
+                bucket.members.join(reference);
+                bucket.version = version;
+            }
+            None => {
+                let members = Members::One(reference.clone());
+                self.buckets.insert(key.clone(), Bucket { members, version });
+            }
         }
-        self.touch(key);
+        self.touch_prefixes(key);
     }
 
-    fn leave(&mut self, name: &ObjectName, key: &Key) {
-        if self.buckets.get_mut(key).is_some_and(|members| members.lose(name)) {
+    fn leave(&mut self, reference: &ObjectRef, key: &Key) {
+        let version = self.version;
+        let is_empty = self.buckets.get_mut(key).is_some_and(|bucket| {
+            bucket.version = version;
+            bucket.members.lose(reference)
+        });
+        if is_empty {
             self.buckets.remove(key);
         }
-        self.touch(key);
+        self.touch_prefixes(key);
     }
 
-    /// Gives `key` and each prefix of it the current version, or none when nothing is left below it.
-    fn touch(&mut self, key: &Key) {
-        for length in 1..=key.len() {
+    /// Gives each prefix of `key` the current version, or none when nothing is left below it.
+    fn touch_prefixes(&mut self, key: &Key) {
+        for length in 1..key.len() {
             let Some(prefix) = key.get(..length) else { return };
             let start: Key = prefix.into();
             let inhabited =
                 self.buckets.range(start.clone()..).next().is_some_and(|(k, _)| k.starts_with(prefix));
             if inhabited {
-                self.versions.insert(start, self.version);
+                self.prefixes.insert(start, self.version);
             } else {
-                self.versions.remove(&start);
+                self.prefixes.remove(&start);
             }
         }
     }
@@ -328,34 +355,41 @@ impl PartialEq for StoreEntry {
 }
 
 impl Members {
-    fn names(&self) -> impl Iterator<Item = &ObjectName> {
+    fn iter(&self) -> impl Iterator<Item = &Arc<ObjectRef>> {
         let (one, many) = match self {
-            Self::One(name) => (Some(name), None),
-            Self::Many(names) => (None, Some(names)),
+            Self::One(reference) => (Some(reference), None),
+            Self::Many(references) => (None, Some(references)),
         };
-        one.into_iter().chain(many.into_iter().flat_map(OrdMap::keys))
+        one.into_iter().chain(many.into_iter().flat_map(|references| references.values()))
     }
 
-    fn join(&mut self, name: ObjectName) {
+    fn join(&mut self, reference: &Arc<ObjectRef>) {
         match self {
-            Self::One(only) if *only == name => {}
-            Self::One(only) => *self = Self::Many([(only.clone(), ()), (name, ())].into_iter().collect()),
-            Self::Many(names) => {
-                names.insert(name, ());
+            Self::One(only) if is_named_as(only, reference) => {}
+            Self::One(only) => {
+                let both = [only.clone(), reference.clone()].map(|one| (name_of(&one), one));
+                *self = Self::Many(Box::new(both.into_iter().collect()));
+            }
+            Self::Many(references) => {
+                references.insert(name_of(reference), reference.clone());
             }
         }
     }
 
     /// Whether nobody is left.
-    fn lose(&mut self, name: &ObjectName) -> bool {
+    fn lose(&mut self, reference: &ObjectRef) -> bool {
         match self {
-            Self::One(only) => only == name,
-            Self::Many(names) => {
-                names.remove(name);
-                names.is_empty()
+            Self::One(only) => is_named_as(only, reference),
+            Self::Many(references) => {
+                references.remove(&name_of(reference));
+                references.is_empty()
             }
         }
     }
+}
+
+fn is_named_as(one: &ObjectRef, other: &ObjectRef) -> bool {
+    (&one.namespace, &one.name) == (&other.namespace, &other.name)
 }
 
 impl Snapshots {
@@ -422,6 +456,7 @@ fn name_of(reference: &ObjectRef) -> ObjectName {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn object(namespace: &str, name: &str, json: &str) -> Object {
         Object {
@@ -456,6 +491,57 @@ mod tests {
         assert_eq!(store.matching(&key(&["a", "old"])).count(), 0);
         assert_eq!(store.version_of(&key(&["a", "old"])), 0);
         assert_eq!(store.matching(&key(&["a"])).count(), 1);
+    }
+
+    #[test]
+    fn a_key_that_an_object_leaves_is_another_version_though_others_stay() {
+        let moved = |by: fn(&mut Snapshot)| {
+            let mut store = Snapshot::full();
+            store.apply(object("a", "stays", "{}"), key(&["a", "shop"]));
+            store.apply(object("a", "goes", "{}"), key(&["a", "shop"]));
+            let before = store.version_of(&key(&["a", "shop"]));
+            by(&mut store);
+            assert_eq!(names(store.matching(&key(&["a", "shop"])).collect()), ["stays"]);
+            assert_ne!(store.version_of(&key(&["a", "shop"])), before);
+        };
+        moved(|store| _ = store.apply(object("a", "goes", "{}"), key(&["a", "other"])));
+        moved(|store| store.restore(Arc::new(object("a", "goes", "{}")), key(&["a", "other"])));
+        moved(|store| _ = store.remove(&ObjectRef::new("endpoints", "a", "goes")));
+    }
+
+    /// An object's name and key, and whether it is put, put back or taken out.
+    fn change() -> impl Strategy<Value = (&'static str, [&'static str; 2], u8)> {
+        let part = || proptest::sample::select(vec!["x", "y", "z"]);
+        (part(), [part(), part()], 0..4_u8)
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_under_a_key_or_prefix_changes_with_its_version(
+            changes in proptest::collection::vec(change(), 1..40),
+        ) {
+            let (mut store, parts) = (Snapshot::full(), ["x", "y", "z"]);
+            let keys = || parts.iter().flat_map(|one| parts.iter().map(move |other| vec![*one, *other]));
+            let prefixes: Vec<Key> = keys().chain(parts.iter().map(|one| vec![*one])).map(|k| key(&k)).collect();
+            for (number, (name, under, what)) in changes.into_iter().enumerate() {
+                let before = store.clone();
+                let json = if what == 0 { "{}".to_owned() } else { format!("{{\"number\":{number}}}") };
+                match what {
+                    0 | 1 => _ = store.apply(object("a", name, &json), key(&under)),
+                    2 => store.restore(Arc::new(object("a", name, &json)), key(&under)),
+                    _ => _ = store.remove(&ObjectRef::new("endpoints", "a", name)),
+                }
+                for prefix in &prefixes {
+                    let found = |store: &Snapshot| -> Vec<usize> {
+                        store.matching(prefix).map(|object| Arc::as_ptr(object).addr()).collect()
+                    };
+                    if found(&before) != found(&store) {
+                        prop_assert_ne!(before.version_of(prefix), store.version_of(prefix), "{:?}", prefix);
+                    }
+                    prop_assert_eq!(store.version_of(prefix) == 0, found(&store).is_empty());
+                }
+            }
+        }
     }
 
     #[test]
