@@ -2,7 +2,8 @@
 
 use crate::slow_checks::SlowChecks;
 use integration_tests::{
-    Outcome, Scene, backend::Backend, ensure, eventually, haproxy_pod::HaproxyPod, manifest,
+    Outcome, Scene, backend::Backend, controller::Controller, ensure, eventually, haproxy_pod::HaproxyPod,
+    manifest,
 };
 use serde_json::json;
 
@@ -49,17 +50,7 @@ pub async fn or_checked_first(scene: Scene) -> Outcome {
 
 /// A route that needs a reload waits for its check; endpoints of another one do not wait with it, and what they name is stored as ever.
 pub async fn endpoints_before_structure(scene: Scene) -> Outcome {
-    let checks = SlowChecks::new(&scene)?;
-    let variables = checks.variables();
-    let mut controller =
-        scene.controller_with(&variables.each_ref().map(|(name, value)| (*name, &**value)))?;
-    scene.configure().await?;
-    let pod = scene.pod().await?;
-    controller.ready().await?;
-    let [a, b] = [scene.backend("a").await?, scene.backend("b").await?];
-    scene.publish("shop", HOST, &a).await?;
-    pod.serves(HOST, "a").await?;
-    pod.has_stored_what_it_runs().await?;
+    let (checks, _controller, pod, [a, b]) = served_from_a(&scene).await?;
     let (traffic, before) = (pod.traffic(HOST), pod.worker().await?);
 
     checks.hold()?;
@@ -84,17 +75,7 @@ pub async fn endpoints_before_structure(scene: Scene) -> Outcome {
 
 /// A route that is live and then refused goes back, and what is live of others meanwhile stays.
 pub async fn refused_alone(scene: Scene) -> Outcome {
-    let checks = SlowChecks::new(&scene)?;
-    let variables = checks.variables();
-    let mut controller =
-        scene.controller_with(&variables.each_ref().map(|(name, value)| (*name, &**value)))?;
-    scene.configure().await?;
-    let pod = scene.pod().await?;
-    controller.ready().await?;
-    let [a, b] = [scene.backend("a").await?, scene.backend("b").await?];
-    scene.publish("shop", HOST, &a).await?;
-    pod.serves(HOST, "a").await?;
-    pod.has_stored_what_it_runs().await?;
+    let (checks, controller, pod, [a, b]) = served_from_a(&scene).await?;
 
     checks.refuse(REFUSED_HOST)?;
     checks.hold()?;
@@ -115,6 +96,22 @@ pub async fn refused_alone(scene: Scene) -> Outcome {
     controller.says(&format!("ingresses {}/refused: ", scene.namespace)).await?;
     pod.has_stored_what_it_runs().await?;
     traffic.finish_without_loss().await.map(drop)
+}
+
+/// A controller whose checks a journey may hold, and its pod, which serves the host from the first of two backends and has stored that.
+async fn served_from_a(scene: &Scene) -> Outcome<(SlowChecks, Controller, HaproxyPod, [Backend; 2])> {
+    let checks = SlowChecks::new(scene)?;
+    let variables = checks.variables();
+    let mut controller =
+        scene.controller_with(&variables.each_ref().map(|(name, value)| (*name, &**value)))?;
+    scene.configure().await?;
+    let pod = scene.pod().await?;
+    controller.ready().await?;
+    let [a, b] = [scene.backend("a").await?, scene.backend("b").await?];
+    scene.publish("shop", HOST, &a).await?;
+    pod.serves(HOST, "a").await?;
+    pod.has_stored_what_it_runs().await?;
+    Ok((checks, controller, pod, [a, b]))
 }
 
 async fn points_to(scene: &Scene, backend: &Backend) -> Outcome {
