@@ -20,6 +20,9 @@ use builder::Builder;
 use haptic_model::{Text, alignment::Stretch, text::Fragment};
 use std::sync::Arc;
 
+/// Of so many bytes a document is made at once: it takes ten times its text, and a whole configuration has megabytes.
+pub const READ_AT_ONCE: usize = 256 * 1024;
+
 /// What is counted over all blocks of a configuration. Striking out a block must undo exactly what entering it did.
 pub trait Aggregate: Default {
     /// A block has come. Returns whether it is worth finding again: see [`BlockIndex::marked`].

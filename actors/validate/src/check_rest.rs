@@ -1,7 +1,7 @@
 //! How long the check of what is live already waits after the one before.
 //!
-//! A longer rest saves more, and costs more where HAProxy's own checker refuses what is live: everybody's changes since the last check are
-//! taken back with it.
+//! A longer rest saves more, and costs more where HAProxy's own checker refuses what is live, and no object is at fault or the next bundle is
+//! refused, too: everybody's changes since the last check are taken back with it.
 
 use std::time::Duration;
 use tokio::time::Instant;

@@ -4,6 +4,7 @@
 use crate::planner::RunningView;
 use haptic_haproxy::{
     Section, SectionKind,
+    block_index::READ_AT_ONCE,
     views::{BackendServer, servers},
 };
 use haptic_model::{
@@ -16,9 +17,6 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     net::IpAddr,
 };
-
-/// So many bytes of haproxy.cfg are looked through at once.
-const MOST_AT_ONCE: usize = 256 * 1024;
 
 /// One difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +38,7 @@ pub(super) fn differences(view: &RunningView, runtime: &Runtime) -> Vec<PodDiffe
         shown.entry(&server.backend).or_default().insert(&server.server, server);
     }
     let (mut found, mut renews) = (Vec::new(), false);
-    view.block_index().in_runs(MOST_AT_ONCE, |document| {
+    view.block_index().in_runs(READ_AT_ONCE, |document| {
         renews |= document.sections.iter().any(|section| section.kind == SectionKind::Acme);
         let inheritance = document.inheritance();
         for (position, section) in document.sections.iter().enumerate() {

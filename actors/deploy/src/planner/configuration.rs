@@ -6,14 +6,11 @@ use super::{
 };
 use haptic_haproxy::{
     Document, SectionKind,
-    block_index::{DifferingPart, differing},
+    block_index::{DifferingPart, READ_AT_ONCE, differing},
     diff::{ConfigChange, SectionChange, compare},
     views::maxconn,
 };
 use haptic_model::{Capabilities, Operation};
-
-/// So many bytes of a new haproxy.cfg are compared at once: thousands of changed backends are not one document.
-const MOST_AT_ONCE: usize = 256 * 1024;
 
 /// The part of a haproxy.cfg that may differ from the other one, with all defaults sections that it needs.
 pub(super) struct DifferingConfig<'c> {
@@ -46,7 +43,7 @@ pub(super) fn effects(
     if config(running) == config(desired) {
         return Vec::new();
     }
-    let parts = differing(running.block_index(), desired.block_index(), MOST_AT_ONCE);
+    let parts = differing(running.block_index(), desired.block_index(), READ_AT_ONCE);
     let of_part = |part: DifferingPart<'_>| {
         let (old, new) = part.texts();
         let (old, new) = (DifferingConfig::read(&old, running), DifferingConfig::read(&new, desired));

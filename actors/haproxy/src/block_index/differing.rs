@@ -14,8 +14,7 @@ pub struct DifferingPart<'o> {
     new: Vec<&'o IndexedBlock>,
 }
 
-/// What may differ between two configurations, in parts whose new text is little more than `most` bytes: a document takes ten times
-/// its text. [`crate::diff::compare`] finds the same changes in all parts together as between the whole configurations, except for
+/// What may differ between two configurations, in parts whose new text is little more than `most` bytes. [`crate::diff::compare`] finds the same changes in all parts together as between the whole configurations, except for
 /// the position of an added section, which is the one in the part's second text. Sections of one kind and name are in one part, and
 /// each part has all defaults sections that a section in it starts from.
 ///
