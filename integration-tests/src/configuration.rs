@@ -80,11 +80,18 @@ impl Configuration {
         spec["podSelector"] = json!({ "matchLabels": pod_labels() });
         spec["dataplane"]["port"] = json!(crate::haproxy_pod::AGENT_PORT);
         spec["controller"] = json!({ "leaderElection": { "leaseDuration": "3s", "renewDeadline": "2s", "retryPeriod": "500ms" } });
-        let watched = spec["watchedResources"].as_object_mut().into_iter().flat_map(Map::values_mut);
+        Self { manifest }.watching(&[namespace])
+    }
+
+    /// The same for these namespaces.
+    #[must_use]
+    pub fn watching(mut self, namespaces: &[&str]) -> Self {
+        let watched = self.manifest["spec"]["watchedResources"].as_object_mut();
+        let watched = watched.into_iter().flat_map(Map::values_mut);
         for resource in watched.filter(|resource| resource["resources"] != "ingressclasses") {
-            resource["namespaces"] = json!([namespace]);
+            resource["namespaces"] = json!(namespaces);
         }
-        Self { manifest }
+        self
     }
 
     /// The same with the library of the Gateway API beside the others: for listeners at port 80 HAProxy has `port` of its own address.

@@ -7,6 +7,12 @@ use std::net::Ipv4Addr;
 /// The port of every backend.
 pub const BACKEND_PORT: u16 = 8080;
 
+/// The Namespace `name`.
+#[must_use]
+pub fn namespace(name: &str) -> Value {
+    json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } })
+}
+
 /// A Service `name` with one port, 80.
 #[must_use]
 pub fn service(name: &str) -> Value {

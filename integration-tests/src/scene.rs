@@ -14,7 +14,7 @@ use crate::{
     program::{self, HaproxySeries},
     sidecar,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::{
     cell::Cell,
     ffi::OsString,
@@ -51,8 +51,7 @@ impl Scene {
     pub async fn new(cluster: Arc<Cluster>, name: &str, block: Block, dir: PathBuf) -> Outcome<Self> {
         fs::create_dir_all(&dir)?;
         let namespace = name.replace('_', "-");
-        let object = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace } });
-        cluster.apply("", &object).await?;
+        cluster.apply("", &manifest::namespace(&namespace)).await?;
         let credentials = ("admin".to_owned(), format!("secret of {namespace}"));
         let (backends, pods, controllers) = <(Cell<u8>, Cell<u8>, Cell<u8>)>::default();
         Ok(Self { cluster, namespace, block, dir, credentials, mounted: None, backends, pods, controllers })
@@ -300,9 +299,29 @@ impl Scene {
     /// # Errors
     /// The API server's refusal.
     pub async fn publish(&self, name: &str, host: &str, backend: &Backend) -> Outcome {
-        self.apply(&manifest::service(name)).await?;
-        self.apply(&manifest::endpoints(name, &[backend.address])).await?;
-        self.apply(&manifest::ingress(name, host, name)).await
+        self.publish_in(&self.namespace, name, host, backend).await
+    }
+
+    /// The same in `namespace`.
+    ///
+    /// # Errors
+    /// The API server's refusal.
+    pub async fn publish_in(&self, namespace: &str, name: &str, host: &str, backend: &Backend) -> Outcome {
+        let endpoints = manifest::endpoints(name, &[backend.address]);
+        for object in [manifest::service(name), endpoints, manifest::ingress(name, host, name)] {
+            self.cluster.apply(namespace, &object).await?;
+        }
+        Ok(())
+    }
+
+    /// Makes another namespace, whose name ends in `name`.
+    ///
+    /// # Errors
+    /// The API server's refusal.
+    pub async fn namespace_of(&self, name: &str) -> Outcome<String> {
+        let namespace = format!("{}-{name}", self.namespace);
+        self.cluster.apply("", &manifest::namespace(&namespace)).await?;
+        Ok(namespace)
     }
 
     /// Server-side apply in this journey's namespace.

@@ -65,8 +65,6 @@ pub struct ValidateActor {
     /// What was complained of last: what was rendered before anybody heard of it most likely holds the same mistake, and is not
     /// checked.
     complained: Option<Generation>,
-    /// Bundles in a row that were refused.
-    refusals: u32,
     /// Checks in a row that the machine did not bring to an end, and whether the next one waits.
     undecided: u32,
     resting: bool,
@@ -111,7 +109,6 @@ impl ValidateActor {
             waiting: None,
             judged: refused.or(validated),
             complained: None,
-            refusals: 0,
             undecided: 0,
             resting: false,
             rest: CheckRest::default(),
@@ -344,7 +341,6 @@ impl ValidateActor {
         } else {
             self.refuse(&rendered, &diagnostics);
         }
-        self.refusals += 1;
         self.options.events.emit(failed(&rendered, diagnostics, took));
         if self.complain(rendered, found, took) {
             self.complained = Some(generation);
@@ -403,11 +399,12 @@ impl ValidateActor {
     }
 
     /// Whether a refused bundle stays where it is live until the next one takes back what is wrong with it, once that is found: going back to the
-    /// one that passed last would take back everybody's changes since then. If the next one is refused, too, that is done.
+    /// one that passed last would take back everybody's changes since then, and whoever has one bundle after the other refused would take them
+    /// back again and again. Where that was done once, the next one that passes is waited for.
     fn may_stay(&self, rendered: &Rendered) -> bool {
         let has_passed = |good: &Rendered| Arc::ptr_eq(&good.config.spec, &rendered.config.spec);
-        self.refusals == 0
-            && rendered.config.spec.validation.express
+        rendered.config.spec.validation.express
+            && self.options.refused.latest().is_none()
             && self.good().is_some_and(|good| has_passed(&good))
     }
 
@@ -421,7 +418,6 @@ impl ValidateActor {
 
     fn pass(&mut self, rendered: Arc<Rendered>, verdict: CheckVerdict) {
         self.judged = Some(rendered.clone());
-        self.refusals = 0;
         self.show();
         let (generation, configuration) =
             (rendered.reconcile.generation, rendered.config.resource_generation);

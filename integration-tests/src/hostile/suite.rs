@@ -174,6 +174,7 @@ impl Suite {
 
 /// Two changes: the first one makes what is made once.
 async fn measured(arena: &mut Arena, bounds: &Bounds) -> Outcome<Trial> {
-    arena.among("calm", bounds, &Peaks::default()).await?;
+    let start = arena.among("calm", bounds, &Peaks::default()).await?;
+    print(&format!("a start without anybody hostile: {start}"));
     arena.among("calm", bounds, &Peaks::default()).await
 }

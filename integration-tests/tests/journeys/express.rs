@@ -50,7 +50,7 @@ pub async fn or_checked_first(scene: Scene) -> Outcome {
 
 /// A route that needs a reload waits for its check; endpoints of another one do not wait with it, and what they name is stored as ever.
 pub async fn endpoints_before_structure(scene: Scene) -> Outcome {
-    let (checks, _controller, pod, [a, b]) = served_from_a(&scene).await?;
+    let (checks, _controller, pod, [a, b]) = served_from_a(&scene, &[&scene.namespace]).await?;
     let (traffic, before) = (pod.traffic(HOST), pod.worker().await?);
 
     checks.hold()?;
@@ -75,7 +75,7 @@ pub async fn endpoints_before_structure(scene: Scene) -> Outcome {
 
 /// A route that is live and then refused goes back, and what is live of others meanwhile stays.
 pub async fn refused_alone(scene: Scene) -> Outcome {
-    let (checks, controller, pod, [a, b]) = served_from_a(&scene).await?;
+    let (checks, controller, pod, [a, b]) = served_from_a(&scene, &[&scene.namespace]).await?;
 
     checks.refuse(REFUSED_HOST)?;
     checks.hold()?;
@@ -88,23 +88,55 @@ pub async fn refused_alone(scene: Scene) -> Outcome {
     }
     let traffic = pod.traffic(LATE_HOST);
     checks.let_go()?;
-    eventually("the refused route goes back", async || {
-        let answer = pod.get(REFUSED_HOST, "/").await?;
-        ensure(answer.status == 404, format!("{} {}", answer.status, answer.body))
-    })
-    .await?;
+    goes_back(&pod, REFUSED_HOST).await?;
     controller.says(&format!("ingresses {}/refused: ", scene.namespace)).await?;
     pod.has_stored_what_it_runs().await?;
     traffic.finish_without_loss().await.map(drop)
 }
 
+/// Two routes of another namespace are refused one after the other, before anything has passed between them: what is live of others stays.
+pub async fn refused_in_turn(scene: Scene) -> Outcome {
+    let evil = scene.namespace_of("evil").await?;
+    let (checks, controller, pod, [a, b]) = served_from_a(&scene, &[&scene.namespace, &evil]).await?;
+
+    let again = format!("again.{REFUSED_HOST}");
+    checks.refuse(REFUSED_HOST)?;
+    checks.hold()?;
+    scene.publish_in(&evil, "refused", REFUSED_HOST, &a).await?;
+    pod.serves(REFUSED_HOST, "a").await?;
+    checks.is_held().await?;
+    scene.publish("late", LATE_HOST, &b).await?;
+    pod.serves(LATE_HOST, "b").await?;
+    scene.publish_in(&evil, "again", &again, &a).await?;
+    pod.serves(&again, "a").await?;
+    let traffic = pod.traffic(LATE_HOST);
+    checks.let_go()?;
+    for (name, host) in [("refused", REFUSED_HOST), ("again", &again)] {
+        controller.says(&format!("ingresses {evil}/{name}: ")).await?;
+        goes_back(&pod, host).await?;
+    }
+    pod.has_stored_what_it_runs().await?;
+    traffic.finish_without_loss().await.map(drop)
+}
+
+async fn goes_back(pod: &HaproxyPod, host: &str) -> Outcome {
+    eventually("the refused route goes back", async || {
+        let answer = pod.get(host, "/").await?;
+        ensure(answer.status == 404, format!("{} {}", answer.status, answer.body))
+    })
+    .await
+}
+
 /// A controller whose checks a journey may hold, and its pod, which serves the host from the first of two backends and has stored that.
-async fn served_from_a(scene: &Scene) -> Outcome<(SlowChecks, Controller, HaproxyPod, [Backend; 2])> {
+async fn served_from_a(
+    scene: &Scene,
+    namespaces: &[&str],
+) -> Outcome<(SlowChecks, Controller, HaproxyPod, [Backend; 2])> {
     let checks = SlowChecks::new(scene)?;
     let variables = checks.variables();
     let mut controller =
         scene.controller_with(&variables.each_ref().map(|(name, value)| (*name, &**value)))?;
-    scene.configure().await?;
+    scene.configure_with(&scene.configuration()?.watching(namespaces).manifest).await?;
     let pod = scene.pod().await?;
     controller.ready().await?;
     let [a, b] = [scene.backend("a").await?, scene.backend("b").await?];

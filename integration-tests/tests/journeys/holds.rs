@@ -15,14 +15,8 @@ const OTHER: &str = "other.example";
 /// The victim's Ingress is deleted while a controller runs, and while none does. Each time the controller is killed: the next one knows
 /// whose the host is, gives nothing of it to the Ingress that waits, and all of it back to the victim.
 pub async fn host_held_over_restarts(scene: Scene) -> Outcome {
-    let attacker = format!("{}-attacker", scene.namespace);
-    let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": attacker } });
-    scene.cluster.apply("", &namespace).await?;
-    let mut configuration = scene.configuration()?;
-    let watched = configuration.manifest["spec"]["watchedResources"].as_object_mut().into_iter().flatten();
-    for (_, resource) in watched.filter(|(_, resource)| resource["resources"] != "ingressclasses") {
-        resource["namespaces"] = json!([scene.namespace, attacker]);
-    }
+    let attacker = scene.namespace_of("attacker").await?;
+    let mut configuration = scene.configuration()?.watching(&[&scene.namespace, &attacker]);
     scene.configure_with(&configuration.manifest).await?;
     let pod = scene.pod().await?;
     let mut controller = scene.controller()?;

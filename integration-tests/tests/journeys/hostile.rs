@@ -8,7 +8,7 @@ use integration_tests::{
     http, manifest,
     program::HaproxySeries,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::{net::Ipv4Addr, time::Duration};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -25,19 +25,9 @@ const CALM_WITHIN: Duration = Duration::from_secs(180);
 const PATHS: [&str; 5] = ["/", "/exact", "/prefix/x", "/other?x=y", "/%22%27%0a"];
 
 pub async fn objects(scene: Scene) -> Outcome {
-    let evil = format!("{}-evil", scene.namespace);
-    scene
-        .cluster
-        .apply("", &json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": evil } }))
-        .await?;
-    let mut configuration = scene.configuration()?.manifest;
-    let watched = configuration["spec"]["watchedResources"].as_object_mut();
-    for resource in
-        watched.into_iter().flat_map(|all| all.values_mut()).filter(|r| !r["namespaces"].is_null())
-    {
-        resource["namespaces"] = json!([scene.namespace, evil]);
-    }
-    scene.configure_with(&configuration).await?;
+    let evil = scene.namespace_of("evil").await?;
+    let configuration = scene.configuration()?.watching(&[&scene.namespace, &evil]);
+    scene.configure_with(&configuration.manifest).await?;
     let mut pods = Vec::new();
     for series in [HaproxySeries::V3_4, HaproxySeries::V3_2, HaproxySeries::V3_0] {
         pods.push(scene.pod_of(series).await?);

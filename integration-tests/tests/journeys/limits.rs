@@ -12,9 +12,7 @@ const MOST: usize = 6;
 const MANY: usize = 40;
 
 pub async fn junk_of_one_namespace(scene: Scene) -> Outcome {
-    let junk = format!("{}-junk", scene.namespace);
-    let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": junk } });
-    scene.cluster.apply("", &namespace).await?;
+    let junk = scene.namespace_of("junk").await?;
     scene.configure_with(&configuration(&scene, &junk)?).await?;
     let backends = [scene.backend("one").await?, scene.backend("two").await?];
     scene.publish("shop", HOST, &backends[0]).await?;
@@ -61,14 +59,8 @@ pub async fn junk_of_one_namespace(scene: Scene) -> Outcome {
 
 /// Both namespaces are watched, and have a limit.
 fn configuration(scene: &Scene, junk: &str) -> Outcome<Value> {
-    let mut configuration = scene.configuration()?.manifest;
+    let mut configuration = scene.configuration()?.watching(&[&scene.namespace, junk]).manifest;
     configuration["spec"]["controller"]["limits"] = json!({ "objectsPerNamespace": MOST });
-    let watched = configuration["spec"]["watchedResources"].as_object_mut();
-    for resource in
-        watched.into_iter().flat_map(|all| all.values_mut()).filter(|r| !r["namespaces"].is_null())
-    {
-        resource["namespaces"] = json!([scene.namespace, junk]);
-    }
     Ok(configuration)
 }
 

@@ -175,6 +175,7 @@ fn through_agents() -> Vec<Journey> {
         journey("canaries_and_conditions_without_a_reload", zero_reload::canaries_and_conditions),
         journey("express_or_checked_first", express::or_checked_first),
         journey("express_refused_alone", express::refused_alone),
+        journey("express_refused_in_turn", express::refused_in_turn),
         journey("plan_tells_before_it_happens", plan::tells_before_it_happens),
         journey("removal_on_haproxy_3_0", |scene| removal::leaves_nothing_behind(scene, HaproxySeries::V3_0)),
         journey("config_invalid_then_recovered", configuration::invalid_then_recovered),

@@ -17,10 +17,7 @@ const PORT: u16 = 80;
 
 pub async fn design(scene: Scene) -> Outcome {
     let scene = scene.on_own_cluster().await?;
-    scene
-        .cluster
-        .apply("", &json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-a"}}))
-        .await?;
+    scene.cluster.apply("", &manifest::namespace("team-a")).await?;
     for object in objects()? {
         let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default().to_owned();
         scene.cluster.apply(&namespace, &object).await?;

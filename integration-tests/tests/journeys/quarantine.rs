@@ -74,6 +74,9 @@ const NETS: &str = r#"10.0.0.0/8 ten
 "#;
 
 /// A journey under way: one good Ingress that must never feel the bad one.
+/// Another namespace, which nobody but [`under_attack`] uses.
+const NEIGHBOUR: &str = "neighbour";
+
 struct Story {
     scene: Scene,
     pod: HaproxyPod,
@@ -240,9 +243,7 @@ pub async fn after_a_restart(scene: Scene) -> Outcome {
 /// namespace go live all the same, Events are a trickle, and once it is over everything is in force.
 pub async fn under_attack(scene: Scene) -> Outcome {
     const TURNING: usize = 20;
-    let namespace =
-        json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": neighbour(&scene) } });
-    scene.cluster.apply("", &namespace).await?;
+    scene.namespace_of(NEIGHBOUR).await?;
     let story = Story::begin(scene).await?;
     let name = |number: usize| format!("turning{number}");
     for number in 0..TURNING {
@@ -308,9 +309,8 @@ fn ingress(name: &str, fault: &str) -> Value {
     ingress
 }
 
-/// Another namespace, which nobody but [`under_attack`] uses.
 fn neighbour(scene: &Scene) -> String {
-    format!("{}-neighbour", scene.namespace)
+    format!("{}-{NEIGHBOUR}", scene.namespace)
 }
 
 fn host(name: &str) -> String {
