@@ -16,7 +16,7 @@ pub use differing::{DifferingPart, differing};
 
 use crate::{document::Document, views::Bases};
 use block::IndexedBlock;
-use builder::Builder;
+use builder::{Builder, begins_section};
 use haptic_model::{Text, alignment::Stretch, text::Fragment};
 use std::sync::Arc;
 
@@ -46,6 +46,27 @@ pub struct BlockIndex<L> {
     bases: Bases,
     ledger: L,
     forgetful: bool,
+}
+
+/// `text` in pieces that are one section each, so that each is a block of its own: what a pod sends is in one piece, and nobody compares megabytes
+/// as one block.
+#[must_use]
+pub fn in_sections(text: &str) -> Text {
+    let mut pieces: Vec<Fragment> = Vec::new();
+    let (mut begun, mut at) = (0, 0);
+    let mut cut = |range: std::ops::Range<usize>| {
+        let piece = text.get(range).filter(|piece| !piece.is_empty());
+        pieces.extend(piece.map(|piece| Fragment::new(piece, Arc::default())));
+    };
+    for line in text.split_inclusive('\n') {
+        if begins_section(line) {
+            cut(begun..at);
+            begun = at;
+        }
+        at += line.len();
+    }
+    cut(begun..at);
+    Text::new(pieces)
 }
 
 impl<L: Aggregate> BlockIndex<L> {

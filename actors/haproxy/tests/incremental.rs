@@ -3,7 +3,7 @@
 
 use haptic_haproxy::{
     CheckOptions, Document, Version,
-    block_index::{Aggregate, BlockIndex, differing},
+    block_index::{Aggregate, BlockIndex, differing, in_sections},
     check::{self, Proof},
     diff::{ConfigChange, compare},
     views::{Bases, servers},
@@ -49,8 +49,6 @@ const ORDERLY: &[&str] = &[
     "frontend misplaced from web\n server s 10.0.0.1:80\n",
     "frontend bundle from web\n bind :85 ssl crt /ssl/two.pem\n",
     "defaults late\n mode http\n",
-    "backend of-both from web\nbackend of-late-too from late\n",
-    "backend of-late from late\n server s 10.0.0.1:80\n",
 ];
 
 /// Pieces that reach beyond themselves, or of which less is known.
@@ -77,8 +75,13 @@ const TANGLED: &[&str] = &[
     " enabled\n",
     "defaults web\n mode http\n disabled\n",
     "frontend f\n bind :80\n",
+    "backend of-both from web\nbackend of-late-too from late\n",
+    "backend of-late from late\n server s 10.0.0.1:80\n",
     "defaults later from late\n mode http\n",
     "backend of-later from later\n server s 10.0.0.1:80\n",
+    "backend two-b from web\nbackend two-c from web\n server s 10.0.0.4:80\n",
+    "defaults beside from web\n mode http\n.if defined(X)\nbackend two-c from beside\n.endif\n",
+    "global\n maxconn 7\ndefaults beside\n mode tcp\nbackend a from beside\n",
 ];
 
 const FIRST: &str = "global\n maxconn 10\ndefaults web\n mode http\ndefaults tcp\n mode tcp\n";
@@ -204,8 +207,15 @@ fn differs_from_full(generations: &[Text]) -> Option<String> {
         for back in [1, 3] {
             let Some(at) = outlines.len().checked_sub(back) else { continue };
             let full = changes(&generations[at].to_string(), &text.to_string());
-            for most in [0, 100, usize::MAX] {
-                let short = changes_in_parts(&outlines[at], &outline, most);
+            let sent = BlockIndex::of(&in_sections(&generations[at].to_string()));
+            for (before, most) in [
+                (&outlines[at], 0),
+                (&outlines[at], 100),
+                (&outlines[at], usize::MAX),
+                (&sent, 0),
+                (&sent, usize::MAX),
+            ] {
+                let short = changes_in_parts(before, &outline, most);
                 // Of many parts the order of changes is another one.
                 let is_same =
                     if most == usize::MAX { short == full } else { as_set(&short) == as_set(&full) };
@@ -315,6 +325,65 @@ fn what_differs_comes_in_parts_with_each_section_beside_its_former_self() {
     let short = changes_in_parts(&before, &after, 1000);
     let full = changes(&text(&old).to_string(), &text(&new).to_string());
     assert_eq!((short.len(), as_set(&short)), (110, as_set(&full)));
+}
+
+#[test]
+fn blocks_of_several_sections_come_in_parts_and_of_the_first_block_only_its_defaults() {
+    let heads = [
+        FIRST,
+        "global\n maxconn 11\ndefaults web\n mode http\ndefaults tcp\n mode tcp\nfrontend f\n bind :80\n",
+    ];
+    // Each has a section that the one of the same number had before, and one that the next one had.
+    let pairs = |from: usize, port: usize| {
+        let piece = move |n: usize| {
+            let sections = [from + n, from + n + 1000]
+                .map(|n| format!("backend b{n} from web\n server s 10.0.0.1:{port}\n"));
+            sections.concat()
+        };
+        (0..100).map(piece).collect::<Vec<_>>()
+    };
+    let text = |head: &str, pieces: Vec<String>| {
+        let pieces = [vec![head.to_owned()], pieces].concat();
+        Text::new(pieces.iter().map(|piece| Fragment::new(piece.as_str(), Arc::default())).collect())
+    };
+    let (old, new) = (text(heads[0], pairs(0, 80)), text(heads[1], pairs(1, 81)));
+    let before = BlockIndex::<Nothing>::of(&old);
+    let mut after = before.clone();
+    after.advance(&new);
+    let parts = differing(&before, &after, 2000);
+    assert!((5..12).contains(&parts.len()), "{}", parts.len());
+    let largest = parts.iter().map(|part| part.texts().1.len()).max().unwrap();
+    assert!(largest < heads[1].len() + 2300, "{largest}");
+    let frontends = parts.iter().filter(|part| part.texts().1.contains("frontend f")).count();
+    assert_eq!(frontends, 1);
+    let short = changes_in_parts(&before, &after, 2000);
+    let full = changes(&old.to_string(), &new.to_string());
+    assert_eq!((short.len(), as_set(&short)), (full.len(), as_set(&full)));
+}
+
+#[test]
+fn what_a_pod_sent_is_compared_in_parts_too() {
+    let rendered = |port: usize| {
+        let backends =
+            (0..100).map(|n| format!("\n# the next one\nbackend b{n} from web\n server s 10.0.0.1:{port}\n"));
+        let pieces = std::iter::once(FIRST.to_owned()).chain(backends);
+        Text::new(pieces.map(|piece| Fragment::new(piece, Arc::default())).collect())
+    };
+    let (sent, desired) = (in_sections(&rendered(80).to_string()), rendered(81));
+    assert_eq!(sent.to_string(), rendered(80).to_string());
+    let [before, after] = [&sent, &desired].map(BlockIndex::<Nothing>::of);
+    let parts = differing(&before, &after, 1000);
+    assert!(parts.len() > 4, "{}", parts.len());
+    let largest =
+        parts.iter().flat_map(|part| <[String; 2]>::from(part.texts())).map(|text| text.len()).max().unwrap();
+    assert!(largest < FIRST.len() + 1200, "{largest}");
+    let short = changes_in_parts(&before, &after, 1000);
+    assert_eq!(
+        (short.len(), as_set(&short)),
+        (100, as_set(&changes(&sent.to_string(), &desired.to_string())))
+    );
+    assert_eq!(in_sections("").fragments().iter().count(), 0);
+    assert_eq!(in_sections("no section").to_string(), "no section");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use super::{
 };
 use haptic_haproxy::{
     Document,
-    block_index::{Aggregate, BlockIndex},
+    block_index::{Aggregate, BlockIndex, in_sections},
     views::Bases,
 };
 use haptic_model::{Bundle, BundleFile, Digest, FileKey, FileKind, Layout, Text, agent_api::RunningBundle};
@@ -76,7 +76,7 @@ impl RunningView {
     pub fn read_back(running: RunningBundle, layout: &Layout) -> Result<Self, String> {
         let RunningBundle { config: path, mut files } = running;
         let config = files.remove(&path).ok_or_else(|| format!("the pod sent its files without {path}"))?;
-        let config = BundleFile::new(FileKey::config(), &path, Text::plain(&config));
+        let config = BundleFile::new(FileKey::config(), &path, in_sections(&config));
         let files = files.into_iter().map(|(path, content)| {
             let key = key_of(&path, &content, layout);
             BundleFile::new(key, &path, Text::plain(&content))

@@ -101,10 +101,15 @@ impl IndexedBlock {
         }
     }
 
-    /// Whether it is one section that is compared with those of its name and bears on no other one.
-    pub fn is_alone(&self) -> bool {
+    /// Whether its sections are compared with those of their names and bear on no other ones.
+    pub fn stands_apart(&self) -> bool {
         let Traits { headed, global, defaults, frontend, unbalanced, .. } = self.traits;
-        self.key.is_some() && headed && !global && !defaults && !frontend && !unbalanced
+        headed && !global && !defaults && !frontend && !unbalanced
+    }
+
+    /// Whether it has defaults sections, and others beside them.
+    pub fn has_other_than_defaults(&self) -> bool {
+        self.traits.defaults && self.key.is_none()
     }
 
     /// Whether it is one section that says by name which defaults section it starts from.

@@ -145,7 +145,7 @@ impl<'b, L: Aggregate> Builder<'b, L> {
 }
 
 /// Whether the first line that means something is a section's header.
-fn begins_section(text: &str) -> bool {
+pub(super) fn begins_section(text: &str) -> bool {
     let mut problems = Vec::new();
     let words = text
         .split_inclusive('\n')

@@ -1,8 +1,10 @@
 //! What of two configurations must be compared: the blocks that are not the same memory, and what bears on them.
 
 use super::{BlockIndex, block::IndexedBlock};
+use crate::document::{Document, SectionKind};
 use haptic_model::alignment::{Stretch, align};
 use std::{
+    borrow::Cow,
     collections::{HashMap, HashSet, hash_map::Entry},
     sync::Arc,
 };
@@ -10,8 +12,16 @@ use std::{
 /// A part of what may differ between two configurations.
 #[derive(Debug)]
 pub struct DifferingPart<'o> {
-    old: Vec<&'o IndexedBlock>,
-    new: Vec<&'o IndexedBlock>,
+    old: Vec<PartBlock<'o>>,
+    new: Vec<PartBlock<'o>>,
+}
+
+/// What a part has of a block.
+#[derive(Clone, Copy, Debug)]
+enum PartBlock<'o> {
+    Whole(&'o IndexedBlock),
+    /// Its defaults sections. What else is in it is in the first part.
+    Defaults(&'o IndexedBlock),
 }
 
 /// What may differ between two configurations, in parts whose new text is little more than `most` bytes. [`crate::diff::compare`] finds the same changes in all parts together as between the whole configurations, except for
@@ -33,10 +43,14 @@ pub fn differing<'o, L>(
     include_heirs(&mut old_side, &mut new_side);
     let sides = (old_side, new_side);
     if needs_all(&sides) {
-        return vec![DifferingPart { old: old.blocks.iter().collect(), new: new.blocks.iter().collect() }];
+        let whole = |outline: &'o BlockIndex<L>| outline.blocks.iter().map(PartBlock::Whole).collect();
+        return vec![DifferingPart { old: whole(old), new: whole(new) }];
     }
     let (old, new) = sides;
-    let numbers = PartNumbers::of(&old, &new, most);
+    let mut numbers = PartNumbers::of(&old, &new, most);
+    if numbers.count > 1 && (old.has_conditional_defaults() || new.has_conditional_defaults()) {
+        numbers = PartNumbers::of(&old, &new, usize::MAX);
+    }
     let frontends = old.changed().chain(new.changed()).any(|entry| entry.traits.frontend);
     let (old, new) = (old.relevant(&numbers, frontends), new.relevant(&numbers, frontends));
     let part = |number| DifferingPart { old: blocks_of(&old, number), new: blocks_of(&new, number) };
@@ -47,8 +61,21 @@ impl DifferingPart<'_> {
     /// The old text and the new one.
     #[must_use]
     pub fn texts(&self) -> (String, String) {
-        let text = |blocks: &[&IndexedBlock]| blocks.iter().map(|entry| entry.text()).collect();
+        let text = |blocks: &[PartBlock<'_>]| blocks.iter().map(|block| block.text()).collect();
         (text(&self.old), text(&self.new))
+    }
+}
+
+impl PartBlock<'_> {
+    fn text(&self) -> Cow<'_, str> {
+        let defaults = |document: &Document<'_>| {
+            let sections = document.sections.iter().filter(|section| section.kind == SectionKind::Defaults);
+            sections.map(|section| section.raw).collect::<String>()
+        };
+        match self {
+            Self::Whole(entry) => entry.text(),
+            Self::Defaults(entry) => entry.read(defaults).into(),
+        }
     }
 }
 
@@ -62,17 +89,17 @@ impl PartNumbers {
     /// What bears on others, or others bear on, is in the first part. What is gone comes last, as all of it does in a comparison.
     fn of(old: &ConfigSide<'_>, new: &ConfigSide<'_>, most: usize) -> Self {
         let changed = || new.changed().chain(old.changed());
-        let together = changed().filter(|entry| !entry.is_alone()).flat_map(IndexedBlock::keys);
-        let mut of_key: HashMap<u64, usize> = together.map(|key| (*key, 0)).collect();
+        let mut kin = KindredKeys::default();
+        changed().filter(|entry| entry.stands_apart()).for_each(|entry| kin.unite(entry.keys()));
+        let together = changed().filter(|entry| !entry.stands_apart()).flat_map(IndexedBlock::keys);
+        let mut of_first: HashMap<u64, usize> = together.map(|key| (kin.first(*key), 0)).collect();
         // Whoever has many defaults sections has them in each part.
         let defaults: usize = new.blocks.iter().filter(|entry| entry.traits.defaults).map(text_length).sum();
-        // What else is in their blocks is in one part.
-        let is_mixed = changed().any(|entry| entry.traits.defaults && entry.key.is_none());
-        let most = if is_mixed { usize::MAX } else { most.max(defaults) };
+        let most = most.max(defaults);
         let (mut number, mut size) = (0, 0);
-        for entry in changed().filter(|entry| entry.is_alone()) {
-            let Some(key) = entry.key else { continue };
-            if let Entry::Vacant(place) = of_key.entry(key) {
+        for entry in changed().filter(|entry| entry.stands_apart()) {
+            let Some(key) = entry.keys().first() else { continue };
+            if let Entry::Vacant(place) = of_first.entry(kin.first(*key)) {
                 if size > most {
                     (number, size) = (number + 1, 0);
                 }
@@ -80,11 +107,48 @@ impl PartNumbers {
                 place.insert(number);
             }
         }
+        let keys = changed().flat_map(IndexedBlock::keys);
+        let of_key = keys.filter_map(|key| Some((*key, *of_first.get(&kin.first(*key))?))).collect();
         Self { of_key, count: number + 1 }
     }
 
     fn part_of(&self, entry: &IndexedBlock) -> usize {
-        entry.key.filter(|_| entry.is_alone()).and_then(|key| self.of_key.get(&key)).copied().unwrap_or(0)
+        let key = entry.keys().first().filter(|_| entry.stands_apart());
+        key.and_then(|key| self.of_key.get(key)).copied().unwrap_or(0)
+    }
+}
+
+/// Sections that blocks have in common: of each the next one, and behind the last one of them nothing.
+#[derive(Default)]
+struct KindredKeys(HashMap<u64, u64>);
+
+impl KindredKeys {
+    /// One for all that are united with this one.
+    fn first(&self, key: u64) -> u64 {
+        let mut first = key;
+        while let Some(next) = self.0.get(&first) {
+            first = *next;
+        }
+        first
+    }
+
+    fn unite(&mut self, keys: &[u64]) {
+        let Some((one, others)) = keys.split_first() else { return };
+        for other in others {
+            let (one, other) = (self.shortened(*one), self.shortened(*other));
+            if one != other {
+                self.0.insert(other, one);
+            }
+        }
+    }
+
+    /// The first one, which is the next one from now on: no way gets long.
+    fn shortened(&mut self, key: u64) -> u64 {
+        let (first, mut at) = (self.first(key), key);
+        while at != first {
+            at = self.0.insert(at, first).unwrap_or(first);
+        }
+        first
     }
 }
 
@@ -93,9 +157,13 @@ fn text_length(entry: &IndexedBlock) -> usize {
 }
 
 /// Those in this part, in their order.
-fn blocks_of<'o>(relevant: &[(Option<usize>, &'o IndexedBlock)], part: usize) -> Vec<&'o IndexedBlock> {
-    let is_there = |number: &Option<usize>| number.is_none_or(|number| number == part);
-    relevant.iter().filter(|(number, _)| is_there(number)).map(|(_, entry)| *entry).collect()
+fn blocks_of<'o>(relevant: &[(Option<usize>, &'o IndexedBlock)], part: usize) -> Vec<PartBlock<'o>> {
+    let of_part = |(number, entry): &(Option<usize>, &'o IndexedBlock)| match number {
+        None if part > 0 && entry.has_other_than_defaults() => Some(PartBlock::Defaults(entry)),
+        None => Some(PartBlock::Whole(entry)),
+        Some(number) => (*number == part).then_some(PartBlock::Whole(entry)),
+    };
+    relevant.iter().filter_map(of_part).collect()
 }
 
 /// One configuration.
@@ -132,6 +200,13 @@ impl<'o> ConfigSide<'o> {
         for (entry, same) in self.blocks.iter().zip(&mut self.same) {
             *same &= entry.names_all_defaults() && !entry.may_start_from(defaults);
         }
+    }
+
+    /// Whether a defaults section beside others may be conditional: alone it would not be.
+    fn has_conditional_defaults(&self) -> bool {
+        let has_directives =
+            |document: &Document<'_>| document.lines().any(|line| line.directive().is_some());
+        self.blocks.iter().any(|entry| entry.has_other_than_defaults() && entry.read(has_directives))
     }
 
     fn changed(&self) -> impl Iterator<Item = &'o IndexedBlock> {
