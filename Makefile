@@ -52,10 +52,11 @@ audit: ## known vulnerabilities of the dependencies; needs cargo-deny and GitHub
 	cargo deny --locked check
 
 # Most tests wait for a HAProxy most of the time: three times as many as there are processors run at a time.
+# No example in the documentation runs (an invariant): to find that out, rustdoc would read every crate.
 unit: ## the tests of each crate, with real HAProxys
 	@echo "== unit tests"
 	$(cargo) build --workspace --bins --tests
-	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$((3 * $$(nproc)))} $(with) haproxy cluster definitions helm helm-4 image jinja2 -- $(cargo) test --workspace --no-fail-fast
+	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$((3 * $$(nproc)))} $(with) haproxy cluster definitions helm helm-4 image jinja2 -- $(cargo) test --workspace --tests --no-fail-fast
 
 hostile: ## the worst objects beside innocent tenants on a running HAProxy; ONLY=words runs those whose names contain one
 	@echo "== hostile objects"

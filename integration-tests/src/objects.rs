@@ -3,6 +3,7 @@
 use crate::{
     ensure,
     failure::{Failure, Outcome},
+    manifest,
 };
 use kube::Client;
 use serde_json::{Value, json};
@@ -94,11 +95,9 @@ impl Objects {
             return Ok(count);
         }
         let namespaces: BTreeSet<String> = manifests.iter().filter_map(own_namespace).collect();
-        let namespaces = namespaces
-            .into_iter()
-            .map(|name| json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } }));
+        let namespaces = namespaces.iter().map(|name| manifest::namespace(name)).collect();
         // Most are there already.
-        self.each_at_once(namespaces.collect(), Verb::Create).await;
+        self.each_at_once(namespaces, Verb::Create).await;
         Ok(self.each_at_once(manifests, Verb::Create).await)
     }
 

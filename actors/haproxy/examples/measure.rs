@@ -4,10 +4,9 @@ use std::time::{Duration, Instant};
 
 use haptic_haproxy::{
     CheckOptions, Document, Version,
-    block_index::{Aggregate, BlockIndex, differing},
+    block_index::{BlockIndex, differing},
     check::{Proof, check},
     diff,
-    views::Bases,
 };
 use haptic_model::{Text, text::Fragment};
 use std::sync::Arc;
@@ -44,18 +43,6 @@ fn fastest<T>(mut work: impl FnMut() -> T) -> Duration {
     (0..ROUNDS).map(round).min().unwrap_or_default()
 }
 
-/// Nothing is counted.
-#[derive(Clone, Debug, Default)]
-struct Nothing;
-
-impl Aggregate for Nothing {
-    fn enter(&mut self, _: &Document<'_>, _: &Bases) -> bool {
-        false
-    }
-
-    fn remove(&mut self, _: &Document<'_>, _: &Bases) {}
-}
-
 /// A piece a backend; equal pieces are the same memory.
 fn pieces(text: &str, known: &Text) -> Text {
     let cuts: Vec<usize> = text.match_indices("\nbackend ").map(|(at, _)| at + 1).collect();
@@ -85,7 +72,7 @@ fn after_a_change(old: &str, new: &str) {
     );
     let mut turn = [&new, &old].into_iter().cycle();
     println!("check   {:?}", fastest(|| turn.next().map(|text| proof.holds(text, &versions, &|_| true))));
-    let before: BlockIndex<Nothing> = BlockIndex::of(&old);
+    let before: BlockIndex<()> = BlockIndex::of(&old);
     let advanced = || {
         let mut after = before.clone();
         after.advance(&new);

@@ -38,6 +38,15 @@ pub trait Aggregate: Default {
     }
 }
 
+/// Nothing is counted.
+impl Aggregate for () {
+    fn enter(&mut self, _: &Document<'_>, _: &Bases) -> bool {
+        false
+    }
+
+    fn remove(&mut self, _: &Document<'_>, _: &Bases) {}
+}
+
 /// A configuration's blocks with a ledger of them. Cheap to clone if the ledger is.
 #[derive(Clone, Debug, Default)]
 pub struct BlockIndex<L> {
@@ -147,6 +156,13 @@ impl<L: Aggregate> BlockIndex<L> {
             }
         }
         true
+    }
+
+    /// The blocks in which clients are taken in, with all defaults sections: little of a configuration of many backends.
+    #[must_use]
+    pub fn frontends(&self) -> String {
+        let blocks = self.blocks.iter().filter(|entry| entry.traits.frontend || entry.traits.defaults);
+        blocks.map(IndexedBlock::text).collect()
     }
 
     /// How many blocks there are.

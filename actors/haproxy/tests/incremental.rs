@@ -3,10 +3,10 @@
 
 use haptic_haproxy::{
     CheckOptions, Document, Version,
-    block_index::{Aggregate, BlockIndex, differing, in_sections},
+    block_index::{BlockIndex, differing, in_sections},
     check::{self, Proof},
     diff::{ConfigChange, compare},
-    views::{Bases, servers},
+    views::servers,
 };
 use haptic_model::{Text, text::Fragment};
 use proptest::{prelude::*, sample::Index, test_runner::TestRunner};
@@ -162,18 +162,6 @@ fn contradiction(mut proof: Proof, generations: &[Text], exact: bool) -> Option<
     })
 }
 
-/// Nothing is counted.
-#[derive(Clone, Debug, Default)]
-struct Nothing;
-
-impl Aggregate for Nothing {
-    fn enter(&mut self, _: &Document<'_>, _: &Bases) -> bool {
-        false
-    }
-
-    fn remove(&mut self, _: &Document<'_>, _: &Bases) {}
-}
-
 /// What changed, with the line of an added section in place of its position.
 fn changes(old: &str, new: &str) -> Vec<ConfigChange> {
     let (old, new) = (Document::parse(old), Document::parse(new));
@@ -188,7 +176,7 @@ fn changes(old: &str, new: &str) -> Vec<ConfigChange> {
     changes
 }
 
-fn changes_in_parts(old: &BlockIndex<Nothing>, new: &BlockIndex<Nothing>, most: usize) -> Vec<ConfigChange> {
+fn changes_in_parts(old: &BlockIndex<()>, new: &BlockIndex<()>, most: usize) -> Vec<ConfigChange> {
     let texts = differing(old, new, most).into_iter().map(|part| part.texts());
     texts.flat_map(|(old, new)| changes(&old, &new)).collect()
 }
@@ -200,7 +188,7 @@ fn as_set(changes: &[ConfigChange]) -> BTreeSet<String> {
 
 /// Each generation is compared with the one before, and with the one three before.
 fn differs_from_full(generations: &[Text]) -> Option<String> {
-    let mut outlines: Vec<BlockIndex<Nothing>> = Vec::new();
+    let mut outlines: Vec<BlockIndex<()>> = Vec::new();
     for text in generations {
         let mut outline = outlines.last().cloned().unwrap_or_default();
         outline.advance(text);
@@ -293,7 +281,7 @@ fn one_change_among_many_blocks_is_all_that_is_compared() {
         .collect();
     let mut changed = pieces.clone();
     changed[500] = Fragment::new("backend b499 from web\n server s 10.0.0.2:80\n", Arc::default());
-    let old: BlockIndex<Nothing> = BlockIndex::of(&Text::new(pieces));
+    let old: BlockIndex<()> = BlockIndex::of(&Text::new(pieces));
     let mut new = old.clone();
     new.advance(&Text::new(changed));
     let parts = differing(&old, &new, usize::MAX);
@@ -314,7 +302,7 @@ fn what_differs_comes_in_parts_with_each_section_beside_its_former_self() {
     let old: Vec<String> = (0..100).map(|n| piece(n, 80)).collect();
     // All differ, in the other order; ten are gone and ten are new.
     let new: Vec<String> = (10..110).rev().map(|n| piece(n, 81)).collect();
-    let before = BlockIndex::<Nothing>::of(&text(&old));
+    let before = BlockIndex::<()>::of(&text(&old));
     let mut after = before.clone();
     after.advance(&text(&new));
     let parts = differing(&before, &after, 1000);
@@ -347,7 +335,7 @@ fn blocks_of_several_sections_come_in_parts_and_of_the_first_block_only_its_defa
         Text::new(pieces.iter().map(|piece| Fragment::new(piece.as_str(), Arc::default())).collect())
     };
     let (old, new) = (text(heads[0], pairs(0, 80)), text(heads[1], pairs(1, 81)));
-    let before = BlockIndex::<Nothing>::of(&old);
+    let before = BlockIndex::<()>::of(&old);
     let mut after = before.clone();
     after.advance(&new);
     let parts = differing(&before, &after, 2000);
@@ -371,7 +359,7 @@ fn what_a_pod_sent_is_compared_in_parts_too() {
     };
     let (sent, desired) = (in_sections(&rendered(80).to_string()), rendered(81));
     assert_eq!(sent.to_string(), rendered(80).to_string());
-    let [before, after] = [&sent, &desired].map(BlockIndex::<Nothing>::of);
+    let [before, after] = [&sent, &desired].map(BlockIndex::<()>::of);
     let parts = differing(&before, &after, 1000);
     assert!(parts.len() > 4, "{}", parts.len());
     let largest =
@@ -398,7 +386,7 @@ fn servers_in_runs_are_those_of_the_whole() {
         "backend e from later\n server s 10.0.0.5:80\nlisten f\n server t 10.0.0.6:80\n",
     ];
     let text = Text::new(pieces.iter().map(|text| Fragment::new(*text, Arc::default())).collect());
-    let index: BlockIndex<Nothing> = BlockIndex::of(&text);
+    let index: BlockIndex<()> = BlockIndex::of(&text);
     let read = |most: usize| {
         let (mut found, mut runs) = (Vec::new(), 0);
         index.in_runs(most, |document| {
@@ -432,7 +420,7 @@ fn a_defaults_section_that_changes_has_only_its_heirs_compared() {
         let first = [web.clone(), piece(tcp)];
         Text::new(first.into_iter().chain(heirs.iter().cloned()).chain(others.iter().cloned()).collect())
     };
-    let before = BlockIndex::<Nothing>::of(&with("defaults tcp\n mode tcp\n"));
+    let before = BlockIndex::<()>::of(&with("defaults tcp\n mode tcp\n"));
     let mut after = before.clone();
     after.advance(&with("defaults tcp\n mode tcp\n retries 7\n"));
     let parts = differing(&before, &after, usize::MAX);

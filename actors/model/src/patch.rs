@@ -5,11 +5,14 @@ use crate::{
     digest::Digest,
     text::{Fragment, Text},
 };
-use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{Error, MapAccess, Visitor, value::MapAccessDeserializer},
+};
+use std::{collections::HashMap, fmt};
 
 /// The content of a file that is sent.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Content {
     /// All of it.
@@ -49,9 +52,38 @@ pub enum PatchError {
     TooLong(usize),
 }
 
+/// What serde derives for an untagged one holds each text twice: files have megabytes.
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ContentVisitor)
+    }
+}
+
+struct ContentVisitor;
+
+impl<'de> Visitor<'de> for ContentVisitor {
+    type Value = Content;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text, or a patch")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Content, E> {
+        Ok(Content::Whole(text.to_owned()))
+    }
+
+    fn visit_string<E: Error>(self, text: String) -> Result<Content, E> {
+        Ok(Content::Whole(text))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Content, A::Error> {
+        Patch::deserialize(MapAccessDeserializer::new(map)).map(Content::Patch)
+    }
+}
+
 /// Lengths: files may be keys.
-impl std::fmt::Debug for Content {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Content {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Whole(text) => write!(f, "Whole({} bytes)", text.len()),
             Self::Patch(patch) => patch.fmt(f),
@@ -60,8 +92,8 @@ impl std::fmt::Debug for Content {
 }
 
 /// As of [`Content`].
-impl std::fmt::Debug for Piece {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Piece {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Keep(from, length) => write!(f, "Keep({from}, {length})"),
             Self::Put(text) => write!(f, "Put({} bytes)", text.len()),
@@ -179,6 +211,8 @@ mod tests {
         let json = serde_json::to_string(&content).unwrap();
         assert_eq!(serde_json::from_str::<Content>(&json).unwrap(), content);
         assert_eq!(serde_json::from_str::<Content>("\"a\"").unwrap(), Content::Whole("a".into()));
+        let error = serde_json::from_str::<Content>("3").unwrap_err().to_string();
+        assert!(error.contains("expected a text, or a patch"), "{error}");
     }
 
     #[test]

@@ -20,6 +20,8 @@ pub struct Suite {
     bounds: Bounds,
     /// Alpha's change without anybody hostile.
     pub calm: Trial,
+    /// The same right after the start.
+    calm_start: Trial,
     /// How many cases the arena has had.
     in_arena: usize,
     /// How many went well.
@@ -35,9 +37,9 @@ impl Suite {
     /// It does not start.
     pub async fn start(options: Options, bounds: Bounds) -> Outcome<Self> {
         let mut arena = Arena::local(options.clone()).await?;
-        let calm = measured(&mut arena, &bounds).await?;
-        print(&format!("without anybody hostile: {calm}"));
-        Ok(Self { arena: Some(arena), options, bounds, calm, in_arena: 0, passed: 0, failed: Vec::new() })
+        let [calm_start, calm] = measured(&mut arena, &bounds).await?;
+        let (passed, failed) = (0, Vec::new());
+        Ok(Self { arena: Some(arena), options, bounds, calm, calm_start, in_arena: 0, passed, failed })
     }
 
     /// The next arena is another.
@@ -64,8 +66,7 @@ impl Suite {
     pub async fn starts_over_with(&mut self, options: Options) -> Outcome {
         self.goes_on_with(options).await?;
         let mut arena = Arena::local(self.options.clone()).await?;
-        self.calm = measured(&mut arena, &self.bounds).await?;
-        print(&format!("without anybody hostile: {}", self.calm));
+        [self.calm_start, self.calm] = measured(&mut arena, &self.bounds).await?;
         (self.arena, self.in_arena) = (Some(arena), 0);
         Ok(())
     }
@@ -109,13 +110,12 @@ impl Suite {
         }
         let objects: Vec<Value> = cases.iter().flat_map(|case| case.objects.clone()).collect();
         let begun = Instant::now();
-        // Many together may take more than one; the container is as large as ever.
-        let bounds = Bounds { more: f64::INFINITY, controller: f64::INFINITY, ..self.bounds };
+        let bounds = self.bounds.at_a_start();
         let trial = match Arena::local_with(self.options.clone(), &objects).await {
             Err(failure) => Trial::broken(name, failure.sentence()),
             Ok(mut arena) => {
                 print(&format!("{name}: alpha is served after {:.1} s", begun.elapsed().as_secs_f32()));
-                let among = arena.among(name, &bounds, &self.calm.peaks).await;
+                let among = arena.among(name, &bounds, &self.calm_start.peaks).await;
                 arena.end().await?;
                 among.unwrap_or_else(|failure| Trial::broken(name, failure.sentence()))
             }
@@ -134,8 +134,8 @@ impl Suite {
             None => Arena::local(self.options.clone()).await?,
         };
         let name = format!("killed among {}", case.name);
-        let bounds = Bounds { more: f64::INFINITY, controller: f64::INFINITY, ..self.bounds };
-        let calm = self.calm.peaks;
+        let bounds = self.bounds.at_a_start();
+        let calm = self.calm_start.peaks;
         let killed = async {
             arena.objects.create_group(&case.slug(), case.objects.clone()).await?;
             arena.alpha_changes(&bounds, &mut Vec::new()).await;
@@ -172,9 +172,10 @@ impl Suite {
     }
 }
 
-/// Two changes: the first one makes what is made once.
-async fn measured(arena: &mut Arena, bounds: &Bounds) -> Outcome<Trial> {
+/// Two changes: the first one makes what is made once, and its memory is that of the start.
+async fn measured(arena: &mut Arena, bounds: &Bounds) -> Outcome<[Trial; 2]> {
     let start = arena.among("calm", bounds, &Peaks::default()).await?;
-    print(&format!("a start without anybody hostile: {start}"));
-    arena.among("calm", bounds, &Peaks::default()).await
+    let calm = arena.among("calm", bounds, &Peaks::default()).await?;
+    print(&format!("without anybody hostile: {calm}, {:.0} MB at the start", start.peaks.controller));
+    Ok([start, calm])
 }

@@ -38,6 +38,8 @@ pub struct Bounds {
     pub more: f64,
     /// The controller's memory, by what it has without the case.
     pub controller: f64,
+    /// The same at a start, by what a start without the case takes.
+    pub start: f64,
     /// Megabytes of controller and checks in all.
     pub container: f64,
     /// Reloads, for the case, alpha's change, and the end of both.
@@ -56,6 +58,7 @@ impl Bounds {
             checked: Duration::from_secs(20),
             more: 128.0,
             controller: f64::INFINITY,
+            start: f64::INFINITY,
             container: 1024.0,
             reloads: 8.0,
             answer: Duration::from_secs(1),
@@ -66,14 +69,20 @@ impl Bounds {
     /// `haproxy -c` needs for all of it.
     #[must_use]
     pub fn many() -> Self {
-        Self { more: f64::INFINITY, controller: 1.5, ..Self::promised() }
+        Self { more: f64::INFINITY, controller: 1.5, start: 1.5, ..Self::promised() }
     }
 
     /// The same in as many namespaces.
     #[must_use]
     pub fn everywhere() -> Self {
         let minute = Duration::from_secs(60);
-        Self { live: minute, found: minute, checked: minute, ..Self::many() }
+        Self { live: minute, found: minute, checked: minute, start: 2.0, ..Self::many() }
+    }
+
+    /// The same for a start. Many together may take more than one; the container is as large as ever.
+    #[must_use]
+    pub fn at_a_start(self) -> Self {
+        Self { more: f64::INFINITY, controller: self.start, ..self }
     }
 
     /// The same on a busy machine, with a controller that is not optimised.

@@ -136,6 +136,22 @@ fn with_unknown_tasks(sources: &[Source]) -> Vec<String> {
         .collect()
 }
 
+/// Examples in documentation that would have to run: `make unit` leaves them out, because rustdoc reads every crate to find none.
+fn with_examples_that_nobody_runs(sources: &[Source]) -> Vec<String> {
+    let mut found = Vec::new();
+    for (path, text) in sources {
+        let fences = text.lines().map(str::trim_start).filter_map(|line| {
+            let comment = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"))?;
+            comment.trim_start().strip_prefix("```")
+        });
+        // Every second one closes.
+        let opening = fences.step_by(2);
+        let examples = opening.filter(|kind| !["text", "yaml", "json", "console"].contains(kind));
+        found.extend(examples.map(|kind| format!("{path} has an example of {kind:?}: make it a test")));
+    }
+    found
+}
+
 /// The workspace's lints reach a crate only when it asks for them.
 fn without_lints(manifests: &[Source]) -> Vec<String> {
     let lax = manifests.iter().filter(|(_, text)| !text.contains("[lints]\nworkspace = true"));
@@ -174,6 +190,11 @@ fn every_module_says_what_it_is_for() {
 fn log_lines_have_generations_as_numbers() {
     let of_others = |source: &Source| !source.0.starts_with("integration-tests");
     assert_none(&with_generations_as_text(&sources().into_iter().filter(of_others).collect::<Vec<_>>()));
+}
+
+#[test]
+fn documentation_has_no_examples_that_nobody_runs() {
+    assert_none(&with_examples_that_nobody_runs(&sources()));
 }
 
 #[test]
@@ -224,6 +245,13 @@ fn long_files_are_found() {
 #[test]
 fn a_module_without_purpose_is_found() {
     assert_eq!(without_purpose(&[source("a.rs", "use std::fs;\n"), source("b.rs", "//! Why.\n")]).len(), 1);
+}
+
+#[test]
+fn an_example_that_would_run_is_found() {
+    let text = "/// ```text\n/// a\n/// ```\nfn a() {}\n    /// ```\n    /// a();\n    /// ```\n";
+    let found = with_examples_that_nobody_runs(&[source("actors/a/src/a.rs", text)]);
+    assert_eq!(found, ["actors/a/src/a.rs has an example of \"\": make it a test"]);
 }
 
 #[test]

@@ -94,10 +94,10 @@ impl Transport for AgentTransport {
     fn apply(&self, order: Arc<Apply>) -> CallFuture<'_, Outcome> {
         async move {
             let body = if sent(&order) > WRITTEN_AT_ONCE {
-                let written = cpu("deploy", move || serde_json::to_vec(&*order)).await;
+                let written = cpu("deploy", move || written(&order)).await;
                 written.map_err(|error| TransportError::Setup(error.to_string()))?
             } else {
-                serde_json::to_vec(&*order)
+                written(&order)
             };
             let body = body.map_err(|error| {
                 TransportError::Setup(format!("the order cannot be written as JSON: {error}"))
@@ -108,6 +108,14 @@ impl Transport for AgentTransport {
         }
         .boxed_local()
     }
+}
+
+/// As JSON, in memory that need not grow: megabytes would be there twice meanwhile.
+fn written(order: &Apply) -> serde_json::Result<Vec<u8>> {
+    let sent = sent(order);
+    let mut body = Vec::with_capacity(sent + sent / 8);
+    serde_json::to_writer(&mut body, order)?;
+    Ok(body)
 }
 
 /// About how many bytes the order has.

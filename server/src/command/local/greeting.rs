@@ -1,7 +1,7 @@
 //! What somebody is told who has just started `haptic local`: where HAProxy listens, what to edit, where to look.
 
 use crate::wiring::Pipeline;
-use haptic_haproxy::{Document, views::binds};
+use haptic_haproxy::{Document, block_index::BlockIndex, views::binds};
 use haptic_model::{HaproxyPod, pipeline::PodState};
 use haptic_runtime::Topic;
 use std::{
@@ -25,8 +25,10 @@ pub fn greeting(
     async move {
         runs_something(&mut pods).await;
         let validated = validated.latest();
-        let listens =
-            validated.as_ref().as_ref().map(|validated| listeners(&validated.bundle().config.text.shown()));
+        let listens = validated.as_ref().as_ref().map(|validated| {
+            let index: BlockIndex<()> = BlockIndex::of(&validated.bundle().config.text);
+            listeners(&index.frontends())
+        });
         text(&listens.unwrap_or_default(), &config, &manifests, debug)
     }
 }
