@@ -46,7 +46,7 @@ impl MapKeys {
 
     /// How many entries there are.
     pub fn entries(&self) -> usize {
-        self.hashes.len() / self.kinds.len().max(1)
+        self.hashes.len() / self.distinct_kinds().len().max(1)
     }
 
     /// Whether these are the keys for comparisons of these kinds.
