@@ -219,6 +219,7 @@ async fn an_object_that_cannot_be_checked_is_found_alone_on_haproxy_3_4() {
     finds_each_fault("3_4").await;
 }
 
+#[allow(clippy::print_stdout, reason = "how long each search took, where a test fails")]
 async fn finds_each_fault(version: &str) {
     let tls = Tls::new();
     let limits = CheckLimits { time: Duration::from_secs(4), ..CheckLimits::default() };
