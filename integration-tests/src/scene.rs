@@ -318,7 +318,7 @@ impl Scene {
     ///
     /// # Errors
     /// The API server's refusal.
-    pub async fn namespace_of(&self, name: &str) -> Outcome<String> {
+    pub async fn another_namespace(&self, name: &str) -> Outcome<String> {
         let namespace = format!("{}-{name}", self.namespace);
         self.cluster.apply("", &manifest::namespace(&namespace)).await?;
         Ok(namespace)

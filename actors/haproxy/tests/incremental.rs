@@ -350,6 +350,39 @@ fn blocks_of_several_sections_come_in_parts_and_of_the_first_block_only_its_defa
 }
 
 #[test]
+fn a_conditional_defaults_section_beside_others_is_compared_where_its_condition_is() {
+    let text = |retries: u8, port: u16| {
+        let first = format!(
+            "global\n maxconn 10\n.if defined(X)\ndefaults web\n mode http\n retries {retries}\n.endif\n"
+        );
+        let backends = (0..20).map(|n| format!("backend b{n} from web\n server s 10.0.0.1:{port}\n"));
+        let pieces = std::iter::once(first).chain(backends);
+        Text::new(pieces.map(|piece| Fragment::new(piece, Arc::default())).collect())
+    };
+    let (old, new) = (text(2, 80), text(3, 81));
+    let [before, after] = [&old, &new].map(BlockIndex::<()>::of);
+    assert_eq!(differing(&before, &after, 100).len(), 1);
+    let short = changes_in_parts(&before, &after, 100);
+    assert_eq!(as_set(&short), as_set(&changes(&old.to_string(), &new.to_string())));
+}
+
+#[test]
+fn blocks_that_were_one_are_counted_all() {
+    let backend = |n: usize, port: usize| format!("backend b{n} from web\n server s 10.0.0.1:{port}\n");
+    let text = |pieces: Vec<String>| {
+        let pieces = std::iter::once(FIRST.to_owned()).chain(pieces);
+        Text::new(pieces.map(|piece| Fragment::new(piece, Arc::default())).collect())
+    };
+    // Of ten sections each, and then one section each.
+    let before = (0..20).map(|block| (0..10).map(|n| backend(10 * block + n, 80)).collect()).collect();
+    let (old, new) = (text(before), text((0..200).map(|n| backend(n, 81)).collect()));
+    let [before, after] = [old, new].map(|text| BlockIndex::<()>::of(&text));
+    let parts = differing(&before, &after, 500);
+    let largest = parts.iter().map(|part| part.texts().1.len()).max().unwrap();
+    assert!(largest < FIRST.len() + 1200, "{largest}");
+}
+
+#[test]
 fn what_a_pod_sent_is_compared_in_parts_too() {
     let rendered = |port: usize| {
         let backends =

@@ -400,7 +400,7 @@ impl ValidateActor {
 
     /// Whether a refused bundle stays where it is live until the next one takes back what is wrong with it, once that is found: going back to the
     /// one that passed last would take back everybody's changes since then, and whoever has one bundle after the other refused would take them
-    /// back again and again. Where that was done once, the next one that passes is waited for.
+    /// back again and again. Once everything was taken back, no refused one stays until one has passed.
     fn may_stay(&self, rendered: &Rendered) -> bool {
         let has_passed = |good: &Rendered| Arc::ptr_eq(&good.config.spec, &rendered.config.spec);
         rendered.config.spec.validation.express

@@ -96,7 +96,7 @@ pub async fn refused_alone(scene: Scene) -> Outcome {
 
 /// Two routes of another namespace are refused one after the other, before anything has passed between them: what is live of others stays.
 pub async fn refused_in_turn(scene: Scene) -> Outcome {
-    let evil = scene.namespace_of("evil").await?;
+    let evil = scene.another_namespace("evil").await?;
     let (checks, controller, pod, [a, b]) = served_from_a(&scene, &[&scene.namespace, &evil]).await?;
 
     let again = format!("again.{REFUSED_HOST}");

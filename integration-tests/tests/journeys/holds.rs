@@ -15,7 +15,7 @@ const OTHER: &str = "other.example";
 /// The victim's Ingress is deleted while a controller runs, and while none does. Each time the controller is killed: the next one knows
 /// whose the host is, gives nothing of it to the Ingress that waits, and all of it back to the victim.
 pub async fn host_held_over_restarts(scene: Scene) -> Outcome {
-    let attacker = scene.namespace_of("attacker").await?;
+    let attacker = scene.another_namespace("attacker").await?;
     let mut configuration = scene.configuration()?.watching(&[&scene.namespace, &attacker]);
     scene.configure_with(&configuration.manifest).await?;
     let pod = scene.pod().await?;

@@ -25,7 +25,7 @@ const CALM_WITHIN: Duration = Duration::from_secs(180);
 const PATHS: [&str; 5] = ["/", "/exact", "/prefix/x", "/other?x=y", "/%22%27%0a"];
 
 pub async fn objects(scene: Scene) -> Outcome {
-    let evil = scene.namespace_of("evil").await?;
+    let evil = scene.another_namespace("evil").await?;
     let configuration = scene.configuration()?.watching(&[&scene.namespace, &evil]);
     scene.configure_with(&configuration.manifest).await?;
     let mut pods = Vec::new();

@@ -12,7 +12,7 @@ const MOST: usize = 6;
 const MANY: usize = 40;
 
 pub async fn junk_of_one_namespace(scene: Scene) -> Outcome {
-    let junk = scene.namespace_of("junk").await?;
+    let junk = scene.another_namespace("junk").await?;
     scene.configure_with(&configuration(&scene, &junk)?).await?;
     let backends = [scene.backend("one").await?, scene.backend("two").await?];
     scene.publish("shop", HOST, &backends[0]).await?;

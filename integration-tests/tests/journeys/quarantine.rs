@@ -243,7 +243,7 @@ pub async fn after_a_restart(scene: Scene) -> Outcome {
 /// namespace go live all the same, Events are a trickle, and once it is over everything is in force.
 pub async fn under_attack(scene: Scene) -> Outcome {
     const TURNING: usize = 20;
-    scene.namespace_of(NEIGHBOUR).await?;
+    scene.another_namespace(NEIGHBOUR).await?;
     let story = Story::begin(scene).await?;
     let name = |number: usize| format!("turning{number}");
     for number in 0..TURNING {

@@ -89,26 +89,29 @@ impl PartNumbers {
     /// What bears on others, or others bear on, is in the first part. What is gone comes last, as all of it does in a comparison.
     fn of(old: &ConfigSide<'_>, new: &ConfigSide<'_>, most: usize) -> Self {
         let changed = || new.changed().chain(old.changed());
-        let mut kin = KindredKeys::default();
-        changed().filter(|entry| entry.stands_apart()).for_each(|entry| kin.unite(entry.keys()));
+        let mut sets = DisjointSets::default();
+        changed().filter(|entry| entry.stands_apart()).for_each(|entry| sets.unite(entry.keys()));
         let together = changed().filter(|entry| !entry.stands_apart()).flat_map(IndexedBlock::keys);
-        let mut of_first: HashMap<u64, usize> = together.map(|key| (kin.first(*key), 0)).collect();
+        let mut of_root: HashMap<u64, usize> = together.map(|key| (sets.find(*key), 0)).collect();
         // Whoever has many defaults sections has them in each part.
         let defaults: usize = new.blocks.iter().filter(|entry| entry.traits.defaults).map(text_length).sum();
         let most = most.max(defaults);
         let (mut number, mut size) = (0, 0);
-        for entry in changed().filter(|entry| entry.stands_apart()) {
+        let sides = new.changed().map(|entry| (entry, true)).chain(old.changed().map(|entry| (entry, false)));
+        for (entry, is_new) in sides.filter(|(entry, _)| entry.stands_apart()) {
             let Some(key) = entry.keys().first() else { continue };
-            if let Entry::Vacant(place) = of_first.entry(kin.first(*key)) {
-                if size > most {
-                    (number, size) = (number + 1, 0);
-                }
+            let place = of_root.entry(sets.find(*key));
+            let is_first = matches!(place, Entry::Vacant(_));
+            if is_first && size > most {
+                (number, size) = (number + 1, 0);
+            }
+            let part = *place.or_insert(number);
+            if is_first || is_new && part == number {
                 size += text_length(entry);
-                place.insert(number);
             }
         }
         let keys = changed().flat_map(IndexedBlock::keys);
-        let of_key = keys.filter_map(|key| Some((*key, *of_first.get(&kin.first(*key))?))).collect();
+        let of_key = keys.filter_map(|key| Some((*key, *of_root.get(&sets.find(*key))?))).collect();
         Self { of_key, count: number + 1 }
     }
 
@@ -118,37 +121,37 @@ impl PartNumbers {
     }
 }
 
-/// Sections that blocks have in common: of each the next one, and behind the last one of them nothing.
+/// Sections that must be in one part, because a block has them together: a union-find over their keys, of each its parent.
 #[derive(Default)]
-struct KindredKeys(HashMap<u64, u64>);
+struct DisjointSets(HashMap<u64, u64>);
 
-impl KindredKeys {
-    /// One for all that are united with this one.
-    fn first(&self, key: u64) -> u64 {
-        let mut first = key;
-        while let Some(next) = self.0.get(&first) {
-            first = *next;
+impl DisjointSets {
+    /// The root of the key's set.
+    fn find(&self, key: u64) -> u64 {
+        let mut root = key;
+        while let Some(parent) = self.0.get(&root) {
+            root = *parent;
         }
-        first
+        root
     }
 
     fn unite(&mut self, keys: &[u64]) {
         let Some((one, others)) = keys.split_first() else { return };
         for other in others {
-            let (one, other) = (self.shortened(*one), self.shortened(*other));
+            let (one, other) = (self.compressed(*one), self.compressed(*other));
             if one != other {
                 self.0.insert(other, one);
             }
         }
     }
 
-    /// The first one, which is the next one from now on: no way gets long.
-    fn shortened(&mut self, key: u64) -> u64 {
-        let (first, mut at) = (self.first(key), key);
-        while at != first {
-            at = self.0.insert(at, first).unwrap_or(first);
+    /// The root, which is the parent of all on the way from now on.
+    fn compressed(&mut self, key: u64) -> u64 {
+        let (root, mut at) = (self.find(key), key);
+        while at != root {
+            at = self.0.insert(at, root).unwrap_or(root);
         }
-        first
+        root
     }
 }
 
