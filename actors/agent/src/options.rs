@@ -1,6 +1,7 @@
 //! What an agent is told at its start, and why it may refuse to start.
 
-use haptic_model::secret::{Credentials, Sensitive};
+use haptic_model::config::Credentials;
+use haptic_text::Sensitive;
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 /// All that an agent is told.

@@ -85,9 +85,10 @@ pub fn wanted(config: Option<&ActiveConfig>) -> usize {
 mod tests {
     use super::*;
     use haptic_model::{
-        Digest, Fleet, Object, ObjectRef, Quarantine, Snapshot, Snapshots,
+        Fleet, Object, ObjectRef, Quarantine, Snapshot, Snapshots,
         pipeline::{Cause, Reconcile},
     };
+    use haptic_text::Digest;
     use std::time::Instant;
 
     fn attempt(generation: u64) -> Arc<Attempt> {

@@ -11,8 +11,8 @@ use crate::{
 use actix::prelude::*;
 use haptic_model::{
     Event, Remarks,
+    config::Credentials,
     config::{AcceptedConfig, ConfigVerdict},
-    secret::Credentials,
 };
 use haptic_runtime::{Envelope, Events, OwnHandle, Publisher, Topic, topic};
 use std::{sync::Arc, time::Duration};

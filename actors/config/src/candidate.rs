@@ -6,9 +6,9 @@ use crate::{
 };
 use haptic_model::{
     ActiveConfig, Diagnostic, HAProxyTemplateConfig, HAProxyTemplateConfigSpec, Layout, Remarks,
-    mass_deletion::CONFIRMATION,
-    secret::{Credentials, Sensitive},
+    config::Credentials, mass_deletion::CONFIRMATION,
 };
+use haptic_text::Sensitive;
 use serde_json::Value;
 use std::sync::Arc;
 

@@ -1,9 +1,7 @@
 //! Credentials from a Secret, and how long the ones before them are still tried.
 
-use haptic_model::{
-    Diagnostic, HAProxyTemplateConfigSpec,
-    secret::{Credentials, Sensitive},
-};
+use haptic_model::{Diagnostic, HAProxyTemplateConfigSpec, config::Credentials};
+use haptic_text::Sensitive;
 use k8s_openapi::api::core::v1::Secret;
 use std::{collections::BTreeMap, fmt};
 

@@ -6,8 +6,8 @@ use crate::{
     validators::{self, ValidatorResponses},
 };
 use haptic_model::{
-    ActiveConfig, Diagnostic, Event, Layout, Severity, config::ConfigVerdict, event::Asked,
-    secret::Credentials,
+    ActiveConfig, Diagnostic, Event, Layout, Severity, config::ConfigVerdict, config::Credentials,
+    event::Asked,
 };
 use std::sync::Arc;
 
@@ -285,7 +285,7 @@ fn verdict_of(active: &ActiveConfig) -> ConfigVerdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use haptic_model::secret::Sensitive;
+    use haptic_text::Sensitive;
     use serde_json::json;
 
     fn candidate(template: &str) -> ConfigCandidate {

@@ -7,11 +7,9 @@ use haptic_config::{
     intake::ConfigState,
     source::ConfigSource,
 };
-use haptic_model::{
-    config::AcceptedConfig,
-    secret::{Credentials, Sensitive},
-};
+use haptic_model::{config::AcceptedConfig, config::Credentials};
 use haptic_runtime::{ActorHandle, Arbiters, Events, Health, Spec, Supervision, Topic, topic};
+use haptic_text::Sensitive;
 use std::{future::Future, path::PathBuf, sync::Arc, time::Duration};
 
 const VALID: &str = "

@@ -16,10 +16,11 @@ use crate::{
 use bytes::Bytes;
 use haptic_haproxy::{Document, data_plane_api};
 use haptic_model::{
-    Capabilities, Digest, FileKind, Layout,
+    Capabilities, FileKind, Layout,
     agent_api::{Apply, Epoch, Method, Outcome, Running},
 };
 use haptic_runtime::cpu;
+use haptic_text::Digest;
 use std::{sync::Arc, time::Duration};
 
 /// How often a push is repeated: another version, or a reload that nobody remembers.

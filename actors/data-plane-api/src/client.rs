@@ -10,7 +10,8 @@ use crate::{
 use awc::http::{Method, StatusCode};
 use bytes::Bytes;
 use haptic_deploy::transport::caller::{Caller, PodCall, PodReply};
-use haptic_model::{Digest, FileKind, HaproxyVersion, operation::ServerState};
+use haptic_model::{FileKind, HaproxyVersion, operation::ServerState};
+use haptic_text::Digest;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use std::{net::IpAddr, sync::Arc, time::Duration};

@@ -74,7 +74,8 @@ impl PodSession<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use haptic_model::{Content, Digest, Epoch, Generation};
+    use haptic_model::{Epoch, Generation};
+    use haptic_text::{Content, Digest};
     use std::collections::BTreeMap;
 
     fn order(operations: Vec<Operation>, files: &[&str]) -> Apply {

@@ -9,7 +9,8 @@ use crate::{
     responses::{ApiRefusal, ResponseMeaning},
     step::kind_of,
 };
-use haptic_model::{Digest, FileKind, Layout, agent_api::Epoch, layout::RECORD};
+use haptic_model::{FileKind, Layout, agent_api::Epoch, layout::RECORD};
+use haptic_text::Digest;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What stands in a map that is empty: the API replaces no file by nothing.

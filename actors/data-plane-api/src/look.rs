@@ -11,9 +11,9 @@ use haptic_haproxy::{Document, SectionKind, views::servers};
 use haptic_model::{
     Layout,
     agent_api::{ChangedFile, LoadedAs, RunningServer, Runtime, Status},
-    pattern_file::map_entries,
 };
 use haptic_runtime::cpu;
+use haptic_text::pattern_file::map_entries;
 use std::collections::BTreeMap;
 
 /// Backends asked for their servers in one look: each is a call.

@@ -3,11 +3,11 @@
 
 use crate::record::PodRecord;
 use haptic_model::{
-    Digest, HaproxyVersion, Layout,
+    HaproxyVersion, Layout,
     agent_api::{Apply, RunningBundle},
     bundle::digest_of_files,
-    patch::Content,
 };
+use haptic_text::{Digest, patch::Content};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,

@@ -1,7 +1,7 @@
 //! The form in which the API's storage takes new files (RFC 7578).
 
 use bytes::Bytes;
-use haptic_model::Digest;
+use haptic_text::Digest;
 
 /// Content type and body of a form with one file.
 pub(crate) fn form(name: &str, content: &str) -> (String, Bytes) {

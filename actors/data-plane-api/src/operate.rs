@@ -10,7 +10,8 @@ use crate::{
     step::ApiStep,
 };
 use haptic_haproxy::{Document, Section, SectionKind, views::servers};
-use haptic_model::{operation::ServerState, pattern_file::map_entries};
+use haptic_model::operation::ServerState;
+use haptic_text::pattern_file::map_entries;
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},

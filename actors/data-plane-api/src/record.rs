@@ -1,10 +1,8 @@
 //! What a controller notes on a pod with the Data Plane API, as a file of its general storage: which bundle the pod was brought
 //! to, by whom, and how that shows there. The next controller reads it, and so need not bring again what is there already.
 
-use haptic_model::{
-    Digest,
-    agent_api::{Epoch, Running},
-};
+use haptic_model::agent_api::{Epoch, Running};
+use haptic_text::Digest;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -6,8 +6,8 @@
 use haptic_model::{
     Capabilities, FileKind, HaproxyVersion, Operation,
     operation::{CheckSetting, ServerState},
-    pattern_file::map_entries,
 };
+use haptic_text::pattern_file::map_entries;
 use serde_json::{Map, Value, json};
 use std::net::IpAddr;
 

@@ -11,10 +11,8 @@ use crate::{
     record::PodRecord,
 };
 use bytes::Bytes;
-use haptic_model::{
-    Digest,
-    agent_api::{Apply, Outcome, Running},
-};
+use haptic_model::agent_api::{Apply, Outcome, Running};
+use haptic_text::Digest;
 use std::sync::Arc;
 
 /// What an order to store comes to.

@@ -11,10 +11,9 @@ use crate::{
 };
 use haptic_deploy::{TransportError, transport::caller::Caller};
 use haptic_model::{
-    ActiveConfig, Digest, FileKind, HaproxyPod, HaproxyVersion, Layout,
-    operation::ServerState,
-    secret::{Credentials, Sensitive},
+    ActiveConfig, FileKind, HaproxyPod, HaproxyVersion, Layout, config::Credentials, operation::ServerState,
 };
+use haptic_text::{Digest, Sensitive};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,

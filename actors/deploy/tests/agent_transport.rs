@@ -11,10 +11,11 @@
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, dev::ServerHandle, http::header, web};
 use haptic_deploy::{AgentTransport, Transport, TransportError, transport::Peer};
 use haptic_model::{
-    ActiveConfig, Content, HaproxyPod,
+    ActiveConfig, HaproxyPod,
     agent_api::{Apply, Method, Outcome},
-    secret::{Credentials, Sensitive},
+    config::Credentials,
 };
+use haptic_text::{Content, Sensitive};
 use serde_json::{Value, json};
 use std::{
     net::{SocketAddr, TcpListener},
@@ -111,7 +112,7 @@ fn agent(password: &'static str) -> Agent {
 }
 
 fn order(content: String) -> Arc<Apply> {
-    let digest = haptic_model::Digest::of(b"x");
+    let digest = haptic_text::Digest::of(b"x");
     Arc::new(Apply {
         epoch: Default::default(),
         generation: Default::default(),
@@ -131,7 +132,7 @@ async fn a_status_is_read_and_an_outcome_counts_with_any_http_status() {
     let transport = transport(address, &["new"], json!({})).unwrap();
     assert_eq!(transport.status().await.unwrap().worker_pid, 7);
     let outcome = transport.apply(order("x".repeat(8 << 20))).await.unwrap();
-    assert_eq!(outcome, Outcome::Conflict { running: Some(haptic_model::Digest::of(b"x")) });
+    assert_eq!(outcome, Outcome::Conflict { running: Some(haptic_text::Digest::of(b"x")) });
 }
 
 #[actix_rt::test]

@@ -14,11 +14,12 @@ use haptic_deploy::{
     TransportError,
 };
 use haptic_model::{
-    ActiveConfig, Bundle, BundleFile, Event, FileKey, Fleet, Generation, HaproxyPod, HaproxyVersion, Text,
+    ActiveConfig, Bundle, BundleFile, Event, FileKey, Fleet, Generation, HaproxyPod, HaproxyVersion,
     agent_api::{Apply, Epoch, Outcome, RunningBundle, Runtime, Status},
     pipeline::{Cause, Leadership, Reconcile, Rendered, Validated},
 };
 use haptic_runtime::{ActorHandle, Envelope, Events, Exit, Health, Publisher, Spec, Supervision, topic};
+use haptic_text::Text;
 use std::{
     rc::Rc,
     sync::{

@@ -2,9 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use haptic_deploy::{Plan, PlanCache, RunningView, Verdict, plan};
-use haptic_model::{
-    Bundle, BundleFile, Capabilities, FileKey, FileKind, HaproxyVersion, Text, text::Fragment,
-};
+use haptic_model::{Bundle, BundleFile, Capabilities, FileKey, FileKind, HaproxyVersion};
+use haptic_text::{Fragment, Text};
 use proptest::{prelude::*, sample::Index, strategy::ValueTree, test_runner::TestRunner};
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -11,7 +11,8 @@
 mod running;
 
 use haptic_deploy::{RunningView, plan};
-use haptic_model::{Bundle, BundleFile, Capabilities, FileKey, HaproxyVersion, Text};
+use haptic_model::{Bundle, BundleFile, Capabilities, FileKey, HaproxyVersion};
+use haptic_text::Text;
 use running::Haproxy;
 
 const RUNNING: &str = "defaults web

@@ -16,7 +16,8 @@ mod running;
 
 use dice::Dice;
 use haptic_deploy::{RunningView, Verdict, plan};
-use haptic_model::{Bundle, BundleFile, Capabilities, FileKey, FileKind, HaproxyVersion, Text};
+use haptic_model::{Bundle, BundleFile, Capabilities, FileKey, FileKind, HaproxyVersion};
+use haptic_text::Text;
 use running::Haproxy;
 use std::{
     io::{Read, Write},

@@ -8,7 +8,7 @@ use haptic_haproxy::{
     check::{Proof, check},
     diff,
 };
-use haptic_model::{Text, text::Fragment};
+use haptic_text::{Fragment, Text};
 use std::sync::Arc;
 
 const BACKENDS: usize = 10_000;

@@ -17,7 +17,7 @@ pub use differing::{DifferingPart, differing};
 use crate::{document::Document, views::Bases};
 use block::IndexedBlock;
 use builder::{Builder, begins_section};
-use haptic_model::{Text, alignment::Stretch, text::Fragment};
+use haptic_text::{Fragment, Text, alignment::Stretch};
 use std::sync::Arc;
 
 /// Of so many bytes a document is made at once: it takes ten times its text, and a whole configuration has megabytes.
@@ -114,7 +114,7 @@ impl<L: Aggregate> BlockIndex<L> {
         let known = Arc::unwrap_or_clone(std::mem::take(&mut self.blocks));
         let mut builder = Builder::new(known, &self.bases, &mut self.ledger, self.forgetful);
         let [old, new] = [&self.text, text].map(|text| text.fragments().iter().collect::<Vec<_>>());
-        for stretch in haptic_model::alignment::align(&old, &new, |fragment| fragment.address()) {
+        for stretch in haptic_text::alignment::align(&old, &new, |fragment| fragment.address()) {
             match stretch {
                 Stretch::Same { old: range, .. } => builder.same(part_of(&old, &range), range.start),
                 Stretch::Differs { new: range, .. } => builder.printed(part_of(&new, &range)),

@@ -8,7 +8,7 @@ use haptic_haproxy::{
     diff::{ConfigChange, compare},
     views::servers,
 };
-use haptic_model::{Text, text::Fragment};
+use haptic_text::{Fragment, Text};
 use proptest::{prelude::*, sample::Index, test_runner::TestRunner};
 use std::{collections::BTreeSet, sync::Arc};
 

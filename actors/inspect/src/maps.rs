@@ -65,7 +65,8 @@ fn first(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use haptic_model::{FileKey, Text};
+    use haptic_model::FileKey;
+    use haptic_text::Text;
 
     fn told(config: &str, map: &str) -> Vec<String> {
         let map = BundleFile::new(FileKey::new(FileKind::Map, "a.map"), "maps/a.map", Text::plain(map));

@@ -1,6 +1,6 @@
 //! Objects and configurations as they may be shown: without what Secrets hold, and without what fields of that name hold.
 
-use haptic_model::{redaction::text, text::REDACTED};
+use haptic_text::{REDACTED, redaction::text};
 use serde_json::Value;
 
 /// An object or configuration without secrets: those of Secrets, those of fields that are called so, and in texts.

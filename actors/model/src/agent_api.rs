@@ -8,13 +8,12 @@
 //! after every check has passed. A restart of HAProxy therefore brings the last checked bundle, and the controller the rest.
 
 use crate::{
-    digest::Digest,
     fleet::Capabilities,
     generation::Generation,
     operation::{Operation, ServerState},
-    patch::Content,
     version::HaproxyVersion,
 };
+use haptic_text::{Digest, patch::Content};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, net::IpAddr};
 

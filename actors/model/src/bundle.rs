@@ -1,10 +1,6 @@
 //! Everything a HAProxy needs of one generation: haproxy.cfg and the files it names.
 
-use crate::{
-    digest::{Digest, DigestMarks},
-    object::ObjectRef,
-    text::Text,
-};
+use haptic_text::{Digest, DigestMarks, ObjectRef, Text};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},

@@ -1,6 +1,6 @@
 //! What changed, for those who act on it and those who say why.
 
-use crate::object::ObjectRef;
+use haptic_text::ObjectRef;
 use std::sync::Arc;
 
 /// Why a reconcile happens.

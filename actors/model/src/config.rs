@@ -4,9 +4,9 @@ use crate::{
     crd::{HAProxyTemplateConfigSpec, LeaderElectionSpec},
     diagnostic::Diagnostic,
     layout::Layout,
-    secret::Credentials,
     store::Snapshots,
 };
+use haptic_text::Sensitive;
 use std::{ops::Deref, sync::Arc};
 
 /// The verdict on the newest configuration, whether it came into force or not.
@@ -73,4 +73,13 @@ impl ActiveConfig {
     pub fn unread<'c>(&'c self, snapshots: &Snapshots) -> impl Iterator<Item = &'c str> {
         self.spec.stores().filter(|name| !snapshots.synced([*name]))
     }
+}
+
+/// A user name and password for the agent or the Data Plane API.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Credentials {
+    /// Who calls.
+    pub username: String,
+    /// Its password.
+    pub password: Sensitive,
 }

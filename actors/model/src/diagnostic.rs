@@ -1,6 +1,7 @@
 //! What is wrong, where, and what to do: the one form in which every stage reports problems to people.
 
-use crate::{bundle::FileKey, object::ObjectRef};
+use crate::bundle::FileKey;
+use haptic_text::ObjectRef;
 use serde::Serialize;
 use std::{fmt, sync::Arc};
 

@@ -4,15 +4,14 @@
 
 use crate::{
     diagnostic::Diagnostic,
-    digest::Digest,
     finding::FindingsChange,
     generation::Generation,
     limits::{Limit, LimitReached},
     mass_deletion::MassDeletion,
-    object::ObjectRef,
     pipeline::Cause,
     quarantine::{Quarantined, Released},
 };
+use haptic_text::{Digest, ObjectRef};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 /// The validators of a configuration that were asked at once.

@@ -3,7 +3,8 @@
 //! A finding holds nothing back. It is there as long as its cause is, and it is one as long as kind, place and sentence
 //! are the same. Nothing decides on the sentence.
 
-use crate::{diagnostic::Diagnostic, object::ObjectRef};
+use crate::diagnostic::Diagnostic;
+use haptic_text::ObjectRef;
 use imbl::{OrdMap, ordmap::DiffItem};
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 use std::{collections::HashMap, fmt, sync::Arc};

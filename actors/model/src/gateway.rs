@@ -2,7 +2,7 @@
 //!
 //! Verdicts follow from stores alone; whether what they promise runs on the pods is added by whoever writes the statuses.
 
-use crate::digest::Digest;
+use haptic_text::Digest;
 use imbl::OrdMap;
 use serde::Serialize;
 use serde_json::{Map, Value};

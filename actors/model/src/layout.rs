@@ -1,6 +1,7 @@
 //! Where a bundle's files lie on a HAProxy pod, and so which names haproxy.cfg uses for them.
 
-use crate::{bundle::FileKind, crd::DataplaneSpec, digest::Digest, fleet::TransportKind};
+use crate::{bundle::FileKind, crd::DataplaneSpec, fleet::TransportKind};
+use haptic_text::Digest;
 use std::{borrow::Cow, path::Path};
 
 /// Directories as written in haproxy.cfg, without a slash at their end.

@@ -3,17 +3,14 @@
 //! Nothing here does I/O, knows an actor or waits for anything. Stages meet in these types and nowhere else.
 
 pub mod agent_api;
-pub mod alignment;
 pub mod bundle;
 pub mod cause;
 pub mod config;
 pub mod crd;
 pub mod default_certificate;
 pub mod diagnostic;
-pub mod digest;
 pub mod event;
 pub mod external_names;
-pub mod field_path;
 pub mod finding;
 pub mod fleet;
 pub mod gateway;
@@ -26,17 +23,11 @@ pub mod mass_deletion;
 pub mod object;
 pub mod object_json;
 pub mod operation;
-pub mod patch;
-pub mod pattern_file;
 pub mod pipeline;
 pub mod quarantine;
 pub mod quotation;
-pub mod redaction;
-pub mod secret;
 pub mod shared;
 pub mod store;
-pub mod suggest;
-pub mod text;
 pub mod version;
 pub mod yaml;
 
@@ -45,25 +36,22 @@ pub use bundle::{Bundle, BundleFile, FileKey, FileKind};
 pub use config::ActiveConfig;
 pub use crd::{HAProxyTemplateConfig, HAProxyTemplateConfigSpec};
 pub use diagnostic::{Diagnostic, Severity};
-pub use digest::{Digest, DigestMarks};
 pub use event::Event;
-pub use field_path::{FieldPath, FieldPathError};
 pub use finding::{Finding, FindingKind, FindingPlace, Findings, FindingsChange, ObjectFinding};
 pub use fleet::{Capabilities, Fleet, HaproxyPod, ReadyPod, TransportKind};
 pub use generation::Generation;
+pub use haptic_text::ObjectRef;
 pub use host_holds::{HostHold, HostHolds};
 pub use layout::Layout;
 pub use limits::{AllLeftOut, Limit, LimitReached, Oversized, RejectedObjects, StoreLimits};
 pub use mass_deletion::{MassDeletion, MassDeletions, Remarks};
-pub use object::{Object, ObjectRef};
+pub use object::Object;
 pub use object_json::ObjectJson;
 pub use operation::Operation;
-pub use patch::{Content, Patch};
 pub use quarantine::{
     FailedReloads, FailureReport, FailureReports, Instead, PreviousFailures, Quarantine, Quarantined,
     Released,
 };
 pub use shared::SharedValues;
 pub use store::{Snapshot, Snapshots};
-pub use text::Text;
 pub use version::HaproxyVersion;

@@ -1,6 +1,7 @@
 //! What watched objects may take at most, and what everybody says about those that are beyond it.
 
-use crate::{crd::LimitsSpec, diagnostic::Diagnostic, object::ObjectRef};
+use crate::{crd::LimitsSpec, diagnostic::Diagnostic};
+use haptic_text::ObjectRef;
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 /// A limit of the configuration, below `controller.limits`.

@@ -7,7 +7,6 @@ use crate::{
     bundle::Bundle,
     config::ActiveConfig,
     diagnostic::Diagnostic,
-    digest::Digest,
     finding::Findings,
     fleet::{Capabilities, Fleet},
     gateway::GatewayVerdicts,
@@ -16,6 +15,7 @@ use crate::{
     quarantine::{FailureReports, PreviousFailures, Quarantine},
     store::{Snapshot, Snapshots},
 };
+use haptic_text::Digest;
 use std::{
     collections::BTreeMap,
     sync::Arc,

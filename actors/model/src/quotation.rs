@@ -4,8 +4,8 @@
 use crate::{
     bundle::{Bundle, FileKind},
     diagnostic::Diagnostic,
-    text::{Fragment, REDACTED},
 };
+use haptic_text::{Fragment, REDACTED};
 use std::{collections::HashMap, ops::Range};
 
 /// So many bytes in a row that stand in a Secret, too, are from there.
@@ -175,11 +175,8 @@ fn fill(hidden: &mut [bool], at: usize, length: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        bundle::{BundleFile, FileKey},
-        secret::Sensitive,
-        text::{Blame, Text},
-    };
+    use crate::bundle::{BundleFile, FileKey};
+    use haptic_text::{Blame, Sensitive, Text};
     use std::sync::Arc;
 
     /// A bundle with these texts from Secrets.

@@ -2,10 +2,8 @@
 //!
 //! The watch stage writes new snapshots; everything else reads. Iteration order is always namespace, name.
 
-use crate::{
-    cause::StoreChanges,
-    object::{Object, ObjectRef},
-};
+use crate::{cause::StoreChanges, object::Object};
+use haptic_text::ObjectRef;
 use imbl::{OrdMap, ordmap::DiffItem};
 use std::{collections::BTreeMap, fmt, sync::Arc};
 

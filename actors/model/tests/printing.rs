@@ -1,9 +1,9 @@
 //! Nothing that may hold a key or a Secret can be printed, whatever prints it: a log, a panic, an assertion.
 
-use haptic_model::{
-    Bundle, BundleFile, FileKey, FileKind, Object, ObjectRef, Text,
+use haptic_model::{Bundle, BundleFile, FileKey, FileKind, Object, ObjectRef, config::Credentials};
+use haptic_text::{
+    Sensitive, Text,
     patch::{Content, Piece},
-    secret::{Credentials, Sensitive},
 };
 use std::sync::Arc;
 

@@ -1,10 +1,9 @@
 //! What a full render of 10,000 Ingresses costs, and one after a change: `cargo run --release -p haptic-render --example render_cost [N]`.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
-use haptic_model::{
-    ActiveConfig, Digest, Fleet, HAProxyTemplateConfigSpec, Object, ObjectRef, Snapshot, Snapshots,
-};
+use haptic_model::{ActiveConfig, Fleet, HAProxyTemplateConfigSpec, Object, ObjectRef, Snapshot, Snapshots};
 use haptic_render::{Checked, RenderInput, RenderLimits, Renderer, encode::encode, render::context};
+use haptic_text::Digest;
 use serde_json::{Value, json};
 use std::{
     cell::RefCell,

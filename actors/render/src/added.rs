@@ -9,7 +9,8 @@ use crate::{
     shares,
     uses::FileUses,
 };
-use haptic_model::{ActiveConfig, BundleFile, Diagnostic, FileKey, Limit, ObjectRef, Text, crd::LimitsSpec};
+use haptic_model::{ActiveConfig, BundleFile, Diagnostic, FileKey, Limit, ObjectRef, crd::LimitsSpec};
+use haptic_text::Text;
 use std::{
     collections::{BTreeMap, btree_map::Entry},
     sync::Arc,

@@ -15,7 +15,8 @@ use crate::{
     input::Read,
     store_lists::StoreLists,
 };
-use haptic_model::{Object, ObjectRef, Snapshot, Snapshots, store::Key, text::Fragment};
+use haptic_model::{Object, ObjectRef, Snapshot, Snapshots, store::Key};
+use haptic_text::Fragment;
 use std::{
     cell::{Cell, OnceCell},
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},

@@ -6,7 +6,7 @@ use crate::{
     cached_block::{BlockSite, CachedBlock},
     captured::{Around, LookupResult},
 };
-use haptic_model::text::TextRun;
+use haptic_text::TextRun;
 use std::sync::Arc;
 
 /// A group has no more blocks; where it grows beyond that, it becomes two. Tests have few objects, and are to have many groups of them.

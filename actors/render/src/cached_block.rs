@@ -4,7 +4,8 @@ use crate::{
     captured::{Around, LookupResult},
     effects::BlockEffects,
 };
-use haptic_model::{Object, text::Fragment};
+use haptic_model::Object;
+use haptic_text::Fragment;
 use std::sync::Arc;
 
 /// A place in a template: its number, line and column.

@@ -17,10 +17,8 @@ use crate::{
     shares::FileShare,
     store_lists::StoreLists,
 };
-use haptic_model::{
-    ActiveConfig, BundleFile, Diagnostic, DigestMarks, FileKey, FileKind, ObjectRef, Snapshots, Text,
-    text::{Fragment, TextBuilder},
-};
+use haptic_model::{ActiveConfig, BundleFile, Diagnostic, FileKey, FileKind, ObjectRef, Snapshots};
+use haptic_text::{DigestMarks, Fragment, Text, TextBuilder};
 use std::{
     collections::{BTreeMap, HashMap},
     sync::Arc,

@@ -3,10 +3,8 @@
 //! The engine frames every printed value and announces template lines and objects; the settling pass removes
 //! all marks, encodes each value for the place it stands in, and turns the rest into provenance.
 
-use haptic_model::{
-    ObjectRef,
-    text::{Fragment, TextRun},
-};
+use haptic_model::ObjectRef;
+use haptic_text::{Fragment, TextRun};
 use std::{borrow::Cow, sync::Arc};
 
 /// Starts a printed value.

@@ -1,7 +1,7 @@
 //! The languages of templates, and what tells which one a template is written in.
 
 /// A language of templates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Language {
     /// Handlebars.
     Handlebars,

@@ -8,7 +8,8 @@ use crate::{
     position::{Segment, TemplateLine},
     shares,
 };
-use haptic_model::{Diagnostic, Limit, ObjectRef, text::Fragment};
+use haptic_model::{Diagnostic, Limit, ObjectRef};
+use haptic_text::Fragment;
 use std::{
     collections::HashMap,
     fmt::Write as _,

@@ -12,7 +12,8 @@ use crate::{
     templates::{Role, Template, Templates},
     value::Value,
 };
-use haptic_model::{Diagnostic, FileKey, suggest::did_you_mean};
+use haptic_model::{Diagnostic, FileKey};
+use haptic_text::suggest::did_you_mean;
 use std::{
     collections::{BTreeMap, BTreeSet},
     ops::Bound,

@@ -267,7 +267,7 @@ impl<'a> Session<'a> {
         self.input.snapshots.get(resource).ok_or_else(|| {
             let known: Vec<&str> =
                 self.input.config.spec.watched_resources.keys().map(String::as_str).collect();
-            let hint = haptic_model::suggest::did_you_mean(resource, known.iter().copied());
+            let hint = haptic_text::suggest::did_you_mean(resource, known.iter().copied());
             format!("{resource:?} is not watched{hint}; watchedResources has: {}", known.join(", "))
         })
     }

@@ -4,11 +4,8 @@
 //! so nobody with little stands back for many with much, in however many namespaces they are.
 
 use crate::faults::Fault;
-use haptic_model::{
-    Diagnostic, FileKey, FileKind, Limit, ObjectRef, Text,
-    crd::LimitsSpec,
-    text::{Fragment, TextRun},
-};
+use haptic_model::{Diagnostic, FileKey, FileKind, Limit, ObjectRef, crd::LimitsSpec};
+use haptic_text::{Fragment, Text, TextRun};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,

@@ -5,7 +5,7 @@ use haptic_model::{FileKey, FileKind, HAProxyTemplateConfigSpec};
 use std::sync::Arc;
 
 /// What a template is for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
     /// Printed into a file.
     File(FileKey),
@@ -14,7 +14,7 @@ pub enum Role {
 }
 
 /// One template's text.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Template {
     /// `haproxyConfig`, or the name it has in the configuration.
     pub name: Arc<str>,
@@ -28,8 +28,8 @@ pub struct Template {
     pub source: Arc<str>,
 }
 
-/// All templates of a configuration.
-#[derive(Clone, Debug, Default)]
+/// All templates of a configuration, and all that compiling them depends on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Templates {
     /// In a fixed order: haproxyConfig, snippets, maps, files, certificates, crt-lists, each by name.
     pub all: Vec<Template>,

@@ -8,7 +8,8 @@ use haptic_haproxy::{
     block_index::{Aggregate, BlockIndex},
     views::{Bases, ReferenceKind as Use, file_references_below},
 };
-use haptic_model::{FileKind, Text};
+use haptic_model::FileKind;
+use haptic_text::Text;
 use std::collections::BTreeMap;
 
 /// The uses of files by one configuration, kept from one to the next.
@@ -88,7 +89,7 @@ impl Aggregate for UseCounts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use haptic_model::text::{Blame, Fragment};
+    use haptic_text::{Blame, Fragment};
     use std::sync::Arc;
 
     fn uses(uses: &mut FileUses, blocks: &[&str]) -> Vec<FileFormat> {

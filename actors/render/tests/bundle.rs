@@ -1,8 +1,9 @@
 //! Whole bundles: the same input gives the same bytes, unchanged pieces stay the same memory.
 
 use crate::support::Setup;
-use haptic_model::{Fleet, text::Fragment};
+use haptic_model::Fleet;
 use haptic_render::{RenderLimits, Renderer};
+use haptic_text::Fragment;
 use serde_json::json;
 
 const CONFIG: &str = r#"global

@@ -1,8 +1,9 @@
 //! Blocks stand again in groups: after one change all others are passed on as they are, and are not looked at one by one.
 
 use crate::support::Setup;
-use haptic_model::{ActiveConfig, Fleet, ObjectRef, Text, text::TextRun};
+use haptic_model::{ActiveConfig, Fleet, ObjectRef};
 use haptic_render::{Checked, Compiled, RenderLimits, Renderer};
+use haptic_text::{Text, TextRun};
 use std::{collections::HashSet, sync::Arc};
 
 const HANDLEBARS: &str = "frontend f\n  bind :80\n{{#each (list \"ingresses\") as |o|}}\nbackend {{o.metadata.name}}\n  {{> servers of=o}}\n{{/each}}\n";

@@ -468,7 +468,7 @@ fn lines(bundle: &Bundle) -> String {
     let mut told = String::new();
     for file in bundle.all() {
         let text = file.text.to_string();
-        assert_eq!(file.digest, haptic_model::Digest::of(text.as_bytes()));
+        assert_eq!(file.digest, haptic_text::Digest::of(text.as_bytes()));
         told.push_str(&format!("\nFILE {} {}\n", file.key, file.path));
         for (number, line) in text.split_inclusive('\n').enumerate() {
             told.push_str(&format!("{line:?} {:?}\n", file.text.origin(u32::try_from(number).unwrap() + 1)));

@@ -3,7 +3,7 @@
 //! What decides is one text of the group, which HAProxy's Lua reads: a change of it is a change of a map's entry.
 
 use crate::{claims::Backend, lists::encoded, options::difference::GroupOptions};
-use haptic_model::Digest;
+use haptic_text::Digest;
 use serde_json::Value;
 
 /// The option that names a Service which gets copies of requests.

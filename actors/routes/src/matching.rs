@@ -3,7 +3,8 @@
 //! Follows the API documentation of `networking.k8s.io/v1` Ingress, fields `host`, `path` and `pathType`. Knows nothing
 //! of Ingress objects, so that other kinds of route can stand on it.
 
-use haptic_model::{Digest, Finding, FindingKind, host_name};
+use haptic_model::{Finding, FindingKind, host_name};
+use haptic_text::Digest;
 use serde::{Deserialize, Serialize};
 use std::{cmp::Reverse, sync::Arc};
 

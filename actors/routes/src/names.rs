@@ -3,7 +3,7 @@
 //! Whatever the parts are, the name has characters and a length that HAProxy and a file system take, other parts give
 //! another name, and the same parts always give the same one. What is short and ordinary stays as it is.
 
-use haptic_model::Digest;
+use haptic_text::Digest;
 
 /// The longest name that stays readable as a whole. HAProxy itself sets no limit below its line length.
 const LONGEST: usize = 200;

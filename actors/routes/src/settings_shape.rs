@@ -3,7 +3,7 @@
 //! A setting of another type would count as one that is not there: what it closes would be open.
 
 use crate::{families::Family, sentences::shortened};
-use haptic_model::suggest::did_you_mean;
+use haptic_text::suggest::did_you_mean;
 use serde_json::{Map, Value as Json};
 
 /// What a value must be.

@@ -12,7 +12,8 @@ use crate::{
     syntax::{self, Syntax},
     verdict::CheckVerdict,
 };
-use haptic_model::{Bundle, Diagnostic, Digest, HaproxyVersion, Severity, crd::Allowance};
+use haptic_model::{Bundle, Diagnostic, HaproxyVersion, Severity, crd::Allowance};
+use haptic_text::Digest;
 use moka::sync::Cache;
 use std::{sync::Arc, time::Duration};
 use tempfile::TempDir;

@@ -60,9 +60,8 @@ fn of_certificate(file: &BundleFile) -> Option<Diagnostic> {
 #[cfg(test)]
 mod tests {
     use crate::syntax::{Syntax, problems};
-    use haptic_model::{
-        Bundle, BundleFile, Diagnostic, FileKey, FileKind, HaproxyVersion, Text, crd::Allowance,
-    };
+    use haptic_model::{Bundle, BundleFile, Diagnostic, FileKey, FileKind, HaproxyVersion, crd::Allowance};
+    use haptic_text::Text;
 
     const ALLOWED: [Allowance; 1] = [Allowance::OutsideFiles];
     const PAIR: &str = "-----BEGIN CERTIFICATE-----\nMII\n-----END CERTIFICATE-----\n-----BEGIN PRIVATE KEY-----\nMIG\n-----END PRIVATE KEY-----\n";

@@ -2,7 +2,8 @@
 
 use crate::report::at_line;
 use haptic_haproxy::listeners::{SharedListener, shared};
-use haptic_model::{Bundle, Diagnostic, text::Fragment};
+use haptic_model::{Bundle, Diagnostic};
+use haptic_text::Fragment;
 
 /// A warning for each listener at whose place another proxy listens before it.
 #[must_use]
@@ -31,7 +32,8 @@ fn warning(SharedListener { address, proxy, first, second }: &SharedListener, bu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use haptic_model::{BundleFile, FileKey, Text};
+    use haptic_model::{BundleFile, FileKey};
+    use haptic_text::Text;
 
     #[test]
     fn both_lines_are_named() {

@@ -1,6 +1,7 @@
 //! What to write for a path that names no rendered file.
 
-use haptic_model::{Bundle, BundleFile, FileKind, suggest};
+use haptic_model::{Bundle, BundleFile, FileKind};
+use haptic_text::suggest;
 
 /// How a template names rendered files, and the one whose name is nearest to that of `path`.
 pub(crate) fn instead_of(path: &str, bundle: &Bundle) -> String {
@@ -41,10 +42,8 @@ fn argument(kind: FileKind) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use haptic_model::{
-        FileKey, ObjectRef, Text,
-        text::{Blame, Fragment},
-    };
+    use haptic_model::{FileKey, ObjectRef};
+    use haptic_text::{Blame, Fragment, Text};
     use std::sync::Arc;
 
     fn bundle() -> Bundle {

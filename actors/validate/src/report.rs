@@ -195,10 +195,8 @@ fn places<'a>(text: &'a str, bundle: &Bundle) -> impl Iterator<Item = ReportedPo
 #[cfg(test)]
 mod tests {
     use super::*;
-    use haptic_model::{
-        FileKey, Text,
-        text::{Blame, Fragment, LineBlame},
-    };
+    use haptic_model::FileKey;
+    use haptic_text::{Blame, Fragment, LineBlame, Text};
 
     #[test]
     fn each_of_haproxys_words_for_too_little_memory_is_known() {

@@ -107,10 +107,8 @@ fn table_version(version: HaproxyVersion) -> Version {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use haptic_model::{
-        BundleFile, FileKey, FileKind, Text,
-        text::{Blame, Fragment},
-    };
+    use haptic_model::{BundleFile, FileKey, FileKind};
+    use haptic_text::{Blame, Fragment, Text};
 
     const VERSIONS: [HaproxyVersion; 2] = [HaproxyVersion::new(3, 0), HaproxyVersion::new(3, 4)];
 

@@ -5,10 +5,10 @@ mod imitation;
 mod stage;
 
 use haptic_model::{
-    Bundle, BundleFile, Event, FileKey, Generation, ObjectRef, Text,
+    Bundle, BundleFile, Event, FileKey, Generation, ObjectRef,
     pipeline::{PodState, Rendered},
-    text::{Blame, Fragment, LineBlame},
 };
+use haptic_text::{Blame, Fragment, LineBlame, Text};
 use haptic_validate::{CheckLimits, Checker, Sandbox};
 use imitation::imitation;
 use stage::{changed, of_bundle, pod, stage};

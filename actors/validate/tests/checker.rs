@@ -3,10 +3,8 @@
 
 mod imitation;
 
-use haptic_model::{
-    Bundle, BundleFile, FileKey, FileKind, HaproxyVersion, ObjectRef, Text,
-    text::{Blame, Fragment, LineBlame},
-};
+use haptic_model::{Bundle, BundleFile, FileKey, FileKind, HaproxyVersion, ObjectRef};
+use haptic_text::{Blame, Fragment, LineBlame, Text};
 use haptic_validate::{
     Binaries, Budget, CheckLimits, Checker, Sandbox, culprits::Ruling, memory::MemoryLimit,
 };

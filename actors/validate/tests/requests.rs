@@ -2,7 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(clippy::indexing_slicing, reason = "a test fails by panicking")]
 
-use haptic_model::{Bundle, BundleFile, FileKey, FileKind, HaproxyVersion, Text, crd::Allowance};
+use haptic_model::{Bundle, BundleFile, FileKey, FileKind, HaproxyVersion, crd::Allowance};
+use haptic_text::Text;
 use haptic_validate::{
     Binaries, CheckLimits, Checker, Sandbox,
     requests::{

@@ -9,10 +9,8 @@
 
 mod stage;
 
-use haptic_model::{
-    Bundle, BundleFile, FileKey, FileKind, ObjectRef, Text,
-    text::{Blame, Fragment, LineBlame},
-};
+use haptic_model::{Bundle, BundleFile, FileKey, FileKind, ObjectRef};
+use haptic_text::{Blame, Fragment, LineBlame, Text};
 use haptic_validate::{Binaries, CheckLimits, Checker, Sandbox};
 use stage::{changed, of_bundle, stage};
 use std::{

@@ -5,10 +5,8 @@ use crate::{
     spec::WatchSpec,
     update::{ListScope, Update},
 };
-use haptic_model::{
-    FieldPath, FieldPathError, LimitReached, Object, ObjectJson, ObjectRef, Oversized, SharedValues,
-    store::Key,
-};
+use haptic_model::{LimitReached, Object, ObjectJson, ObjectRef, Oversized, SharedValues, store::Key};
+use haptic_text::{FieldPath, FieldPathError};
 use jiff::Timestamp;
 use serde_json::Value;
 use std::sync::{Arc, Mutex, PoisonError};

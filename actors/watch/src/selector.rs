@@ -2,7 +2,7 @@
 //!
 //! Grammar: <https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors>. Pure.
 
-use haptic_model::FieldPath;
+use haptic_text::FieldPath;
 use serde_json::{Map, Value};
 
 /// All requirements must hold.

@@ -14,9 +14,10 @@ mod watching;
 use cluster::{ADMIN, Cluster, client_at};
 use futures::{StreamExt, TryStreamExt, stream};
 use haptic_model::{
-    Digest, Object, ObjectRef, Snapshot, StoreLimits,
+    Object, ObjectRef, Snapshot, StoreLimits,
     crd::{StoreKind, WatchedResource},
 };
+use haptic_text::Digest;
 use haptic_watch::{
     OpenedSource,
     ingest::Ingested,

@@ -3,7 +3,8 @@
 //! HAProxy reads them as it would the real ones. The pipeline has checked the real ones when they became active.
 
 use super::endpoint::authority::{self, CertifiedKey};
-use haptic_model::{Bundle, BundleFile, FileKind, ObjectRef, Text};
+use haptic_model::{Bundle, BundleFile, FileKind, ObjectRef};
+use haptic_text::Text;
 use std::{
     collections::HashSet,
     sync::Arc,

@@ -3,10 +3,8 @@
 //! `haproxy -c` of ten thousand backends takes a second, of these lines a few hundredths. The part may lack what a line
 //! of it refers to; so what passes here is valid, and what fails is asked about once more, as a whole.
 
-use haptic_model::{
-    Bundle, BundleFile, FileKind, ObjectRef, Text,
-    text::{Blame, Fragment, TextRun},
-};
+use haptic_model::{Bundle, BundleFile, FileKind, ObjectRef};
+use haptic_text::{Blame, Fragment, Text, TextRun};
 use std::{
     collections::{HashMap, HashSet},
     sync::Arc,
@@ -174,10 +172,8 @@ impl FileWords {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use haptic_model::{
-        FileKey,
-        text::{LineBlame, TextBuilder},
-    };
+    use haptic_model::FileKey;
+    use haptic_text::{LineBlame, TextBuilder};
 
     fn reduced(after: &Bundle, before: &Bundle, changed: &HashSet<Arc<ObjectRef>>) -> Bundle {
         Reducer::default().reduced(after, before, changed)

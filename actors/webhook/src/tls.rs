@@ -156,8 +156,8 @@ mod tests {
         endpoint::authority::{self, CertifiedKey},
         endpoint::{Endpoint, certified},
     };
-    use haptic_model::secret::Sensitive;
     use haptic_runtime::{Publisher, topic};
+    use haptic_text::Sensitive;
     use rustls::{
         ClientConfig, ClientConnection, ServerConnection, SupportedProtocolVersion,
         pki_types::{PrivateKeyDer, ServerName},

@@ -5,9 +5,10 @@ use haptic_agent::{
     request,
 };
 use haptic_model::{
-    Content, Operation,
+    Operation,
     agent_api::{Apply, Method, Outcome, RunningBundle, Runtime, Status},
 };
+use haptic_text::Content;
 use serde_json::Value;
 use std::path::{Component, Path};
 

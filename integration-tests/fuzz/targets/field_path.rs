@@ -1,6 +1,6 @@
 //! Paths of fields: two ways to walk find the same, and what is removed is what was found.
 
-use haptic_model::FieldPath;
+use haptic_text::FieldPath;
 use serde_json::Value;
 use std::collections::HashSet;
 

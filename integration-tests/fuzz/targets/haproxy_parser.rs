@@ -2,10 +2,7 @@
 
 use super::parse_line::words;
 use haptic_haproxy::{CheckOptions, Document, Version, check, check::Proof};
-use haptic_model::{
-    Text,
-    text::{Blame, Fragment},
-};
+use haptic_text::{Blame, Fragment, Text};
 use std::sync::Arc;
 
 const VERSIONS: [Version; 3] = [Version::new(3, 0), Version::new(3, 2), Version::new(3, 4)];

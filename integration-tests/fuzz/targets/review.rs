@@ -2,7 +2,8 @@
 
 use super::cluster::{Cluster, EVIL, resource};
 use haptic_haproxy::{CheckOptions, Document, Version, check};
-use haptic_model::{Bundle, Text};
+use haptic_model::Bundle;
+use haptic_text::Text;
 use haptic_webhook::{
     policy::Subject,
     render_cache::ObjectChange,

@@ -1,11 +1,11 @@
 //! The settling pass: whatever it lets through has the template's lines and words, and in them the values, byte for byte.
 
 use super::parse_line;
-use haptic_model::pattern_file::{map_entries, patterns};
 use haptic_render::{
     encode::{self, FileFormat},
     framing::{self, FramedFragment, FramedText},
 };
+use haptic_text::pattern_file::{map_entries, patterns};
 
 /// A line as HAProxy reads it, or why it does not.
 type Read = fn(&str) -> Result<Vec<String>, &'static str>;

@@ -2,7 +2,7 @@
 
 use super::rules;
 use haptic_haproxy::{Document, Line, Section, SectionKind};
-use haptic_model::Digest;
+use haptic_text::Digest;
 use std::collections::HashMap;
 
 /// A line of more bytes ends what its scanner reads.

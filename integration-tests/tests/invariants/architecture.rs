@@ -1,4 +1,4 @@
-//! Dependency direction: server -> webhook -> inspect -> stage crates -> {runtime, haproxy, routes} -> model.
+//! Dependency direction: server -> webhook -> inspect -> stage crates -> {runtime, haproxy, routes} -> model -> text.
 
 use crate::{assert_none, metadata};
 use cargo_metadata::Metadata;
@@ -25,7 +25,8 @@ const STAGES: [&str; 10] = [
     "agent",
 ];
 /// All crates below the binary: each may use those before it, as far as [`wrong_direction`] says.
-const BELOW_SERVER: [&str; 17] = [
+const BELOW_SERVER: [&str; 18] = [
+    "text",
     "model",
     "haproxy",
     "runtime",
@@ -45,8 +46,8 @@ const BELOW_SERVER: [&str; 17] = [
     "agent",
 ];
 /// `inspect` and `webhook` stand on all stages but the agent, and `webhook` on `inspect`, whose tests of a configuration it runs.
-const INSPECT: usize = 14;
-const WEBHOOK: usize = 15;
+const INSPECT: usize = 15;
+const WEBHOOK: usize = 16;
 /// Those that may name types of Kubernetes' own API.
 const KNOW_KUBERNETES: [&str; 5] = ["model", "config", "watch", "deploy", "leader"];
 
@@ -66,11 +67,12 @@ fn edges(metadata: &Metadata) -> Vec<Edge> {
 fn wrong_direction(edges: &[Edge]) -> Vec<String> {
     let allowed = |from: &str| -> &[&str] {
         match from {
-            "model" => &[],
-            "haproxy" | "runtime" | "routes" => &["model"],
-            stage if STAGES.contains(&stage) => &["model", "haproxy", "runtime", "routes"],
+            "text" => &[],
+            "model" => &["text"],
+            "haproxy" | "runtime" | "routes" => &["text", "model"],
+            stage if STAGES.contains(&stage) => &["text", "model", "haproxy", "runtime", "routes"],
             // A transport of deploy's pods, which deploy does not know.
-            "data-plane-api" => &["model", "haproxy", "runtime", "deploy"],
+            "data-plane-api" => &["text", "model", "haproxy", "runtime", "deploy"],
             "inspect" => &BELOW_SERVER[..INSPECT],
             "webhook" => &BELOW_SERVER[..WEBHOOK],
             _ => &BELOW_SERVER,
@@ -83,7 +85,7 @@ fn wrong_direction(edges: &[Edge]) -> Vec<String> {
         .collect()
 }
 
-/// model, haproxy and routes are pure: no actors, no runtime, no connections.
+/// text, model, haproxy and routes are pure: no actors, no runtime, no connections.
 fn impure(edges: &[Edge]) -> Vec<String> {
     let does_io = |edge: &&Edge| {
         let connects =
@@ -93,7 +95,8 @@ fn impure(edges: &[Edge]) -> Vec<String> {
             .any(|io| edge.to.starts_with(io))
             || (edge.to == "kube" && connects)
     };
-    let pure = edges.iter().filter(|edge| ["model", "haproxy", "routes"].contains(&edge.from.as_str()));
+    let pure =
+        edges.iter().filter(|edge| ["text", "model", "haproxy", "routes"].contains(&edge.from.as_str()));
     pure.filter(does_io)
         .map(|edge| {
             format!(
@@ -120,7 +123,7 @@ fn crates_depend_only_downwards() {
 }
 
 #[test]
-fn model_haproxy_and_routes_are_pure() {
+fn what_is_below_the_stages_is_pure() {
     assert_none(&impure(&edges(metadata())));
 }
 
@@ -159,6 +162,8 @@ fn a_stage_that_uses_another_is_found() {
         1
     );
     for (from, to, wrong) in [
+        ("model", "haptic-text", 0),
+        ("text", "haptic-model", 1),
         ("webhook", "haptic-inspect", 0),
         ("inspect", "haptic-render", 0),
         ("inspect", "haptic-webhook", 1),

@@ -283,7 +283,7 @@ fn pages_are_in_plain_english() {
 }
 
 /// Crates in which nothing decides on text that is for people.
-const DECIDE_ON_FACTS: [&str; 16] = [
+const DECIDE_ON_FACTS: [&str; 17] = [
     "agent",
     "commentator",
     "config",
@@ -297,6 +297,7 @@ const DECIDE_ON_FACTS: [&str; 16] = [
     "render",
     "resolve",
     "runtime",
+    "text",
     "validate",
     "watch",
     "webhook",

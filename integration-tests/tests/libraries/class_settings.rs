@@ -91,7 +91,7 @@ fn rendered_in_turn(histories: &[Vec<Value>]) -> Vec<(String, String)> {
     let mut spec = site::spec(7080, 7443, 7084);
     watching(&mut spec);
     let config = site::configuration(&spec);
-    let compiled = haptic_render::compile(&config.spec).unwrap();
+    let compiled = site::compiled(&config.spec).unwrap();
     let version = version_of(SERIES[2]);
     let fleet = Fleet::of_version(version);
     let (mut renderer, mut ward) = (Renderer::checked(Checked::Always), QuarantineState::default());

@@ -5,7 +5,8 @@ use haptic_haproxy::{
     Document, Section,
     data_plane_api::{loss, refusals},
 };
-use haptic_model::{Bundle, BundleFile, FileKey, Text};
+use haptic_model::{Bundle, BundleFile, FileKey};
+use haptic_text::Text;
 use integration_tests::{data_plane_api::canonical, program::HaproxySeries};
 use std::collections::BTreeMap;
 

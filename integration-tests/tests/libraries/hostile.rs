@@ -8,13 +8,14 @@ use haptic_haproxy::{
     views::{ReferenceKind, file_references},
 };
 use haptic_model::{
-    ActiveConfig, Bundle, Fleet, Generation, HaproxyVersion, ObjectRef, Snapshots, Text,
+    ActiveConfig, Bundle, Fleet, Generation, HaproxyVersion, ObjectRef, Snapshots,
     pipeline::{Cause, Reconcile, Rendered},
 };
 use haptic_render::{
     Checked, Compiled, RenderLimits, Renderer,
     quarantine::{Job, QuarantineState, RenderTiming},
 };
+use haptic_text::Text;
 use integration_tests::{
     certificate,
     dice::Dice,
@@ -45,7 +46,7 @@ struct Cluster {
 impl Cluster {
     fn new() -> Self {
         let config = site::configuration(&site::spec(7080, 7443, 7084));
-        let compiled = haptic_render::compile(&config.spec).unwrap();
+        let compiled = site::compiled(&config.spec).unwrap();
         let version = HaproxyVersion::new(3, 4);
         let fleet = Fleet::of_version(version);
         let tenants = GOOD.iter().flat_map(|name| tenant(name, &format!("{name}.example")).objects);

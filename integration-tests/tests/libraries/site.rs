@@ -7,26 +7,26 @@ use crate::{
 };
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use haptic_model::{
-    ActiveConfig, Bundle, Capabilities, Diagnostic, Fleet, HaproxyPod, HaproxyVersion, Layout, Object,
-    ObjectRef, Snapshot, Snapshots,
+    ActiveConfig, Bundle, Capabilities, Diagnostic, Fleet, HAProxyTemplateConfigSpec, HaproxyPod,
+    HaproxyVersion, Layout, Object, ObjectRef, Snapshot, Snapshots,
     crd::WatchedResource,
     default_certificate,
     external_names::{self, ExternalNames, Resolved},
 };
-use haptic_render::{RenderLimits, render};
+use haptic_render::{Compiled, RenderLimits, Templates, render};
 use integration_tests::{
     certificate::{self, Certificate},
     program::{self, HaproxySeries},
 };
 use serde_json::{Value, json};
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     io::{Read as _, Write as _},
     net::SocketAddr,
     os::unix::net::UnixStream,
     path::Path,
     process::{Child, Command, Stdio},
-    sync::{Arc, LazyLock, Mutex},
+    sync::{Arc, LazyLock, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -254,10 +254,23 @@ fn rendered(
     let version = version_of(series);
     let common = Some(Capabilities::of(version));
     let fleet = Fleet { pods: pods_of(manifests), versions: vec![version], common, ..Fleet::default() };
-    let compiled = haptic_render::compile(&config.spec)?;
+    let compiled = compiled(&config.spec)?;
     let rendered = render(&*compiled, &config, &snapshots, &fleet, &RenderLimits::default())?;
     data_plane_api::keeps(&rendered.0);
     Ok(rendered)
+}
+
+/// The templates of `spec`, compiled once in this process: most tests have those of the libraries alone.
+pub fn compiled(spec: &HAProxyTemplateConfigSpec) -> Result<Arc<dyn Compiled>, Vec<Diagnostic>> {
+    static COMPILED: LazyLock<Mutex<HashMap<Templates, Arc<dyn Compiled>>>> = LazyLock::new(Mutex::default);
+    let templates = Templates::of(spec);
+    let mut all = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = all.get(&templates) {
+        return Ok(known.clone());
+    }
+    let compiled = haptic_render::compile(spec)?;
+    all.insert(templates, compiled.clone());
+    Ok(compiled)
 }
 
 /// The certificate that the controller would have made for hosts that have none, once, whether it is wanted now or not.

@@ -133,7 +133,8 @@ fn below(path: impl AsRef<Path>) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use haptic_model::{BundleFile, FileKey, FileKind, Text};
+    use haptic_model::{BundleFile, FileKey, FileKind};
+    use haptic_text::Text;
 
     #[test]
     fn a_bundle_comes_back_from_its_folder_as_it_was() {

@@ -7,7 +7,7 @@ use crate::{
 use futures::future::join_all;
 use haptic_config::{ConfigCandidate, ObservedConfig, SourceState, source::ConfigSource};
 use haptic_deploy::{PodStates, RunningView, Transport, TransportError, discovery};
-use haptic_model::{ActiveConfig, Capabilities, HaproxyPod, pipeline::PodState, secret::Credentials};
+use haptic_model::{ActiveConfig, Capabilities, HaproxyPod, config::Credentials, pipeline::PodState};
 use haptic_runtime::topic;
 use kube::{
     Client, Config,

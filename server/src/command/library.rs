@@ -5,7 +5,7 @@ use crate::{
     output,
 };
 use haptic_config::library::{LIBRARIES, Library, LibraryPart, find};
-use haptic_model::suggest::did_you_mean;
+use haptic_text::suggest::did_you_mean;
 use serde_json::json;
 
 /// Lists them, or prints one, or a part of one.
@@ -21,7 +21,8 @@ pub fn run(command: &LibraryCommand) -> Result<(), CommandFailure> {
             output::print(&lines.collect::<String>()).map_err(CommandFailure::because)
         }
         LibraryCommand::List { output: SummaryOrJson::Json } => {
-            let all = LIBRARIES.map(|library| json!({"name": library.name, "summary": library.summary}));
+            let all =
+                LIBRARIES.each_ref().map(|library| json!({"name": library.name, "summary": library.summary}));
             output::print_json(&json!(all)).map_err(CommandFailure::because)
         }
         LibraryCommand::Show { name, part, output } => {
@@ -36,7 +37,7 @@ pub fn run(command: &LibraryCommand) -> Result<(), CommandFailure> {
 
 fn named(name: &str) -> Result<&'static Library, CommandFailure> {
     find(name).ok_or_else(|| {
-        let known = LIBRARIES.map(|library| library.name);
+        let known = LIBRARIES.each_ref().map(|library| library.name);
         let near = did_you_mean(name, known);
         CommandFailure::Unknown(format!("there is no library {name:?}{near}; there are {}", known.join(", ")))
     })

@@ -15,10 +15,8 @@ use haptic_agent::{Agent, AgentOptions, CredentialsSource, HaproxyMode, given_in
 use haptic_config::source::ConfigSource;
 use haptic_inspect::offline::certificate;
 use haptic_leader::certificate::DefaultCertificate;
-use haptic_model::{
-    HaproxyPod,
-    secret::{Credentials, Sensitive},
-};
+use haptic_model::{HaproxyPod, config::Credentials};
+use haptic_text::Sensitive;
 use haptic_watch::ObjectSource;
 use places::{LocalAddresses, PortClaims, ServerAddresses};
 use std::{
@@ -154,6 +152,6 @@ fn throw_away_credentials() -> Result<Credentials, CommandFailure> {
     let mut bytes = [0; 32];
     let mut random = std::fs::File::open("/dev/urandom").map_err(CommandFailure::because)?;
     random.read_exact(&mut bytes).map_err(CommandFailure::because)?;
-    let password = haptic_model::Digest::of(&bytes).to_string();
+    let password = haptic_text::Digest::of(&bytes).to_string();
     Ok(Credentials { username: "local".into(), password: Sensitive::new(password) })
 }

@@ -5,7 +5,8 @@ use haptic_inspect::recording::{
     file::Writer,
     line::{File, Opening, RecordedConfig, RecordedRender, RecordingHead, RecordingLine},
 };
-use haptic_model::{Digest, Generation, patch::Content};
+use haptic_model::Generation;
+use haptic_text::{Digest, patch::Content};
 use serde_json::{Value, json};
 
 const RENDERED: &str = "global\n# 7\n";

@@ -1,6 +1,7 @@
 //! A bundle, and checkers in and out of the sandbox.
 
-use haptic_model::{Bundle, BundleFile, FileKey, FileKind, HaproxyVersion, Text};
+use haptic_model::{Bundle, BundleFile, FileKey, FileKind, HaproxyVersion};
+use haptic_text::Text;
 use haptic_validate::{Binaries, CheckLimits, CheckVerdict, Checker, Sandbox};
 use std::path::PathBuf;
 

@@ -3,10 +3,8 @@
 
 use crate::options::{AgentError, CredentialsSource};
 use base64::{Engine, prelude::BASE64_STANDARD};
-use haptic_model::{
-    Digest,
-    secret::{Credentials, Sensitive},
-};
+use haptic_model::config::Credentials;
+use haptic_text::{Digest, Sensitive};
 use std::{
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},

@@ -9,9 +9,10 @@ use crate::{
     disk::target::{TargetBundle, Texts},
 };
 use haptic_model::{
-    Digest, Generation,
+    Generation,
     agent_api::{Running, RunningBundle},
 };
+use haptic_text::Digest;
 use serde::{Deserialize, Serialize};
 use std::{
     cell::OnceCell,

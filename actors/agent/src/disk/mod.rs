@@ -166,7 +166,8 @@ impl Disk {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use haptic_model::{Digest, Generation, agent_api::Running};
+    use haptic_model::{Generation, agent_api::Running};
+    use haptic_text::Digest;
     use ledger::{Removal, WorkerLedger};
     use live::{RunningRecord, WorkerIdentity};
 

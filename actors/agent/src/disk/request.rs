@@ -1,6 +1,7 @@
 //! Is an order well-formed? Nothing of it is written before this says so.
 
-use haptic_model::{Digest, agent_api::Apply, bundle::digest_of_files};
+use haptic_model::{agent_api::Apply, bundle::digest_of_files};
+use haptic_text::Digest;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Files of one bundle.
@@ -111,7 +112,8 @@ fn check_folders(files: &BTreeMap<String, Digest>) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use haptic_model::{Content, agent_api::Method};
+    use haptic_model::agent_api::Method;
+    use haptic_text::Content;
 
     fn files(files: &[(&str, &str)]) -> BTreeMap<String, Digest> {
         files.iter().map(|(path, content)| ((*path).to_owned(), Digest::of(content.as_bytes()))).collect()

@@ -8,9 +8,10 @@ use crate::{
     disk::request,
 };
 use haptic_model::{
-    Content, Digest, Generation,
+    Generation,
     agent_api::{Apply, Outcome, Running, RunningBundle},
 };
+use haptic_text::{Content, Digest};
 use std::{collections::BTreeMap, io, sync::Arc};
 
 /// Contents by their digest.

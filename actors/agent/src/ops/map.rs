@@ -6,7 +6,7 @@ use super::{
     read_back::{Expectation, ReadBack, ReadBackVerdict, shown_entry},
 };
 use crate::haproxy::answer::{SocketAnswer, finds_no_text};
-use haptic_model::pattern_file::map_entries;
+use haptic_text::pattern_file::map_entries;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Pieces of a map that are sent in one go: some 256 KB.

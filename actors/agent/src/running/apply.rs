@@ -12,9 +12,10 @@ use crate::{
     ops::{self, Contents},
 };
 use haptic_model::{
-    Digest, Epoch, Operation,
+    Epoch, Operation,
     agent_api::{Apply, Method, Outcome},
 };
+use haptic_text::Digest;
 use std::sync::Arc;
 use tokio::{sync::MutexGuard, time::Instant};
 

@@ -11,10 +11,8 @@ use crate::{
     ops::read_back::shown_entry,
     ops::server::StateColumns,
 };
-use haptic_model::{
-    agent_api::{ChangedFile, LoadedAs, RunningServer, Runtime},
-    pattern_file::{map_entries, patterns},
-};
+use haptic_model::agent_api::{ChangedFile, LoadedAs, RunningServer, Runtime};
+use haptic_text::pattern_file::{map_entries, patterns};
 use std::{
     collections::BTreeMap,
     hash::{DefaultHasher, Hash, Hasher},

@@ -255,7 +255,8 @@ impl RunningState {
 mod tests {
     use super::*;
     use crate::options::HaproxyMode;
-    use haptic_model::{Digest, Generation};
+    use haptic_model::Generation;
+    use haptic_text::Digest;
 
     const WORKER: WorkerIdentity = WorkerIdentity { pid: 7, started: 1 };
 

@@ -4,10 +4,10 @@
 use crate::setting::{Backend, Files, Setting, bring, certificate, digest, order, reload, tell, until};
 use haptic_agent::RunningAgent;
 use haptic_model::{
-    Content, Operation, Patch,
+    Operation,
     agent_api::{Apply, ChangedFile, LoadedAs, Method, Outcome, Status},
-    patch::Piece,
 };
+use haptic_text::{Content, Patch, patch::Piece};
 use rustix::process::{Pid, Signal, kill_process};
 use std::time::Duration;
 
@@ -86,7 +86,7 @@ async fn operations_are_live_at_once_and_stored_only_when_told(variable: &str) {
     let old = &scene.files[0]["haproxy.cfg"];
     let same = old.bytes().zip(scene.files[1]["haproxy.cfg"].bytes()).take_while(|(a, b)| a == b).count();
     let patch = Patch {
-        of: haptic_model::Digest::of(old.as_bytes()),
+        of: haptic_text::Digest::of(old.as_bytes()),
         pieces: vec![Piece::Keep(0, same), Piece::Put(scene.files[1]["haproxy.cfg"][same..].to_owned())],
     };
     apply.since = Some(digest(&scene.files[0]));

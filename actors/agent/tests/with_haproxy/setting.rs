@@ -2,10 +2,11 @@
 
 use haptic_agent::{Agent, AgentOptions, HaproxyMode, RunningAgent};
 use haptic_model::{
-    Content, Digest, Epoch, Generation, Operation,
+    Epoch, Generation, Operation,
     agent_api::{Apply, Method, Outcome},
     bundle::digest_of_files,
 };
+use haptic_text::{Content, Digest};
 use std::{
     collections::BTreeMap,
     net::SocketAddr,

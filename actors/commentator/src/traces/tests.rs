@@ -1,6 +1,7 @@
 //! What a generation's trace looks like.
 
-use haptic_model::{Digest, HaproxyPod, ObjectRef};
+use haptic_model::{HaproxyPod, ObjectRef};
+use haptic_text::Digest;
 
 use super::*;
 

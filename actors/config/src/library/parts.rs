@@ -124,10 +124,11 @@ fn indent_of(line: &str) -> usize {
 mod tests {
     use super::*;
     use crate::library::LIBRARIES;
+    use std::sync::OnceLock;
 
     #[test]
     fn what_is_shown_of_each_part_is_that_part() {
-        for library in LIBRARIES {
+        for library in &LIBRARIES {
             let parts = library.parts().unwrap();
             assert!(!parts.is_empty(), "{}", library.name);
             for part in parts {
@@ -151,6 +152,7 @@ mod tests {
             needs: &[],
             text: "spec:\n  maps:\n    # Of a.\n    # More.\n    a.map:\n      template: |\n        # no comment\n\n        x\n\n    # Of b.\n    b.map: {template: b}\n",
             more: &[],
+            json: OnceLock::new(),
         };
         let parts = library.parts().unwrap();
         let text = |name: &str| library.text_of(parts.iter().find(|part| part.is_called(name)).unwrap());

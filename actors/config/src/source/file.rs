@@ -6,8 +6,9 @@ use crate::{
     intake::{ObservedConfig, SourceState},
     overlay::FileOverlay,
 };
-use haptic_model::{Digest, secret::Credentials};
+use haptic_model::config::Credentials;
 use haptic_runtime::Publisher;
+use haptic_text::Digest;
 use notify::{
     EventKind, RecursiveMode, Watcher,
     event::{AccessKind, AccessMode},

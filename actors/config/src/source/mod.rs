@@ -7,7 +7,7 @@ mod secret;
 pub use secret::{Unusable, check as check_secret};
 
 use crate::{intake::SourceState, overlay::FileOverlay};
-use haptic_model::secret::Credentials;
+use haptic_model::config::Credentials;
 use haptic_runtime::Publisher;
 use std::{path::PathBuf, sync::Arc};
 

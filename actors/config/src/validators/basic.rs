@@ -69,7 +69,7 @@ fn required(spec: &HAProxyTemplateConfigSpec, problems: &mut Vec<Diagnostic>) {
     if spec.watched_resources.is_empty() {
         missing("watchedResources", "Name at least one resource to watch, for example ingresses");
     }
-    let known = LIBRARIES.map(|library| library.name);
+    let known = LIBRARIES.each_ref().map(|library| library.name);
     for library in spec.libraries.iter().filter(|name| !known.contains(&name.as_str())) {
         problems.push(
             Diagnostic::error("basic", format!("there is no library {library:?}"))

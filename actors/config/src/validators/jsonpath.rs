@@ -3,8 +3,8 @@
 use haptic_model::{
     Diagnostic, HAProxyTemplateConfigSpec,
     crd::{StoreKind, WatchedResource},
-    field_path::FieldPath,
 };
+use haptic_text::FieldPath;
 
 /// Every path that cannot be read, with its position, or that its store cannot index by.
 #[must_use]

@@ -7,9 +7,10 @@ use std::{
 
 use haptic_model::{
     Bundle, BundleFile, Diagnostic, FailureReport, FileKey, HaproxyVersion, ObjectRef, PreviousFailures,
-    Quarantined, Snapshot, Text, pipeline::Rendered,
+    Quarantined, Snapshot, pipeline::Rendered,
 };
 use haptic_runtime::{ActorHandle, Health, Outbox, Publisher, Spec, Supervision, topic};
+use haptic_text::Text;
 use tokio::time::{pause, sleep};
 
 use super::*;

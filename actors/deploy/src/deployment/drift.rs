@@ -11,8 +11,8 @@ use haptic_model::{
     Bundle, FileKind, Operation,
     agent_api::{ChangedFile, LoadedAs, RunningServer, Runtime},
     operation::ServerState,
-    pattern_file::map_entries,
 };
+use haptic_text::pattern_file::map_entries;
 use std::{
     collections::{BTreeMap, BTreeSet},
     net::IpAddr,
@@ -156,7 +156,8 @@ pub(super) fn summary(differences: &[PodDifference]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use haptic_model::{BundleFile, FileKey, Text};
+    use haptic_model::{BundleFile, FileKey};
+    use haptic_text::Text;
 
     const CONFIG: &str = "defaults d\n default-server weight 5\nbackend b from d\n server a 10.0.0.1:80\n server off 10.0.0.2:80 disabled\n server named web.example:80\n server agent 10.0.0.3:80 agent-check\n server follower 10.0.0.4:80 track b/a\nbackend e from d\n default-server disabled\n server on 10.0.0.5:80 enabled\n http-request set-map(maps/learned.map) %[src] 1\nbackend t\n server-template x 2 10.0.0.9:80\n";
 

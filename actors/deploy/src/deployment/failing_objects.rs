@@ -1,8 +1,7 @@
 //! Whom HAProxy's words about a failed reload lead to. Pure.
 
-use haptic_model::{
-    Bundle, BundleFile, Diagnostic, FailureReport, ObjectRef, pipeline::Rendered, text::Origin,
-};
+use haptic_model::{Bundle, BundleFile, Diagnostic, FailureReport, ObjectRef, pipeline::Rendered};
+use haptic_text::Origin;
 use std::{sync::Arc, time::Duration};
 
 type FailingObjects = Vec<(Arc<ObjectRef>, Diagnostic)>;
@@ -88,10 +87,10 @@ fn place<'b>(rest: &str, bundle: &'b Bundle) -> Option<(&'b Arc<BundleFile>, u32
 pub(crate) mod tests {
     use super::*;
     use haptic_model::{
-        ActiveConfig, FileKey, Generation, Object, Snapshot, Snapshots, Text,
+        ActiveConfig, FileKey, Generation, Object, Snapshot, Snapshots,
         pipeline::{Cause, Reconcile},
-        text::{Blame, Fragment, LineBlame},
     };
+    use haptic_text::{Blame, Fragment, LineBlame, Text};
     use std::time::{Duration, Instant};
 
     const BINDING: &str = "[ALERT] (1) : Binding [/srv/etc/haproxy.cfg:3] for frontend bad: protocol tcpv4: cannot bind socket \

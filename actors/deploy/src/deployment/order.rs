@@ -2,9 +2,10 @@
 
 use super::failure::DeployFailure;
 use haptic_model::{
-    Bundle, BundleFile, Content, Digest, Epoch, Generation, Patch,
+    Bundle, BundleFile, Epoch, Generation,
     agent_api::{Apply, Method},
 };
+use haptic_text::{Content, Digest, Patch};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What an order is made against.
@@ -116,7 +117,8 @@ fn content(before: Option<&BundleFile>, file: &BundleFile) -> Content {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use haptic_model::{FileKey, FileKind, Text, text::Fragment};
+    use haptic_model::{FileKey, FileKind};
+    use haptic_text::{Fragment, Text};
     use std::sync::Arc;
 
     fn bundle(config: Vec<Fragment>, maps: &[(&str, &str)]) -> Bundle {

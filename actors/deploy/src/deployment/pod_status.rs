@@ -1,9 +1,10 @@
 //! What is known of a pod, and what follows from it. Pure.
 
 use haptic_model::{
-    Bundle, Capabilities, Digest, Generation,
+    Bundle, Capabilities, Generation,
     agent_api::{Running, Status},
 };
+use haptic_text::Digest;
 use tokio::time::Instant;
 
 /// A pod as it was when it last answered.

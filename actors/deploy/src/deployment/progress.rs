@@ -6,7 +6,8 @@ use super::{
     targets::{Check, DeployTarget},
 };
 use crate::planner::{Reason, ReasonKind, RunningView};
-use haptic_model::{Digest, Epoch, Generation, pipeline::Leadership};
+use haptic_model::{Epoch, Generation, pipeline::Leadership};
+use haptic_text::Digest;
 use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 

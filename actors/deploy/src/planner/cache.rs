@@ -1,7 +1,8 @@
 //! Plans and parsed bundles, shared by all pods that are in the same state.
 
 use super::{Plan, RunningView, TransportLimits, plan_between};
-use haptic_model::{Bundle, Capabilities, Digest};
+use haptic_model::{Bundle, Capabilities};
+use haptic_text::Digest;
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex, OnceLock, PoisonError, Weak},
@@ -109,7 +110,8 @@ impl PlanCache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use haptic_model::{BundleFile, FileKey, HaproxyVersion, Text};
+    use haptic_model::{BundleFile, FileKey, HaproxyVersion};
+    use haptic_text::Text;
 
     fn bundle(config: &str) -> Bundle {
         Bundle::new(BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain(config)), [])

@@ -1,9 +1,8 @@
 //! The lines of two files that are not known to be the same, by the memory of their pieces.
 
-use haptic_model::{
-    Text,
+use haptic_text::{
+    Fragment, Text,
     alignment::{Stretch, align},
-    text::Fragment,
 };
 use std::ops::Range;
 

@@ -5,8 +5,9 @@ use super::{
     usages::{How, KeyMatch, Usage, matches},
     view::RunningView,
 };
-use haptic_model::{
-    Operation, Text,
+use haptic_model::Operation;
+use haptic_text::{
+    Text,
     pattern_file::{map_entries, patterns},
 };
 use std::collections::{HashMap, HashSet};

@@ -2,7 +2,7 @@
 //! entries does not matter.
 
 use super::usages::KeyMatch;
-use haptic_model::pattern_file::map_entries;
+use haptic_text::pattern_file::map_entries;
 use imbl::HashSet;
 use std::{
     borrow::Cow,

@@ -34,7 +34,8 @@ pub(crate) use servers_first::ahead;
 pub use view::RunningView;
 
 use authorities::Authorities;
-use haptic_model::{Bundle, Capabilities, Digest, Operation, quotation::redact};
+use haptic_model::{Bundle, Capabilities, Operation, quotation::redact};
+use haptic_text::Digest;
 use std::{fmt, sync::Arc};
 
 /// How one pod gets from what it runs to a bundle.

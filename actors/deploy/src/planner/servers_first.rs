@@ -4,7 +4,8 @@
 //! HAProxy can follow is for a plan to say. A block of which more changes than its servers waits as a whole, and so do maps: what an
 //! entry means is said by rules, and those of before may read it otherwise.
 
-use haptic_model::{Bundle, BundleFile, ObjectRef, Text, text::Fragment};
+use haptic_model::{Bundle, BundleFile, ObjectRef};
+use haptic_text::{Fragment, Text};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     sync::Arc,
@@ -80,7 +81,8 @@ fn differ_in_servers(one: &Fragment, other: &Fragment) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use haptic_model::{FileKey, FileKind, text::Blame};
+    use haptic_model::{FileKey, FileKind};
+    use haptic_text::Blame;
 
     fn block(object: &str, text: &str) -> Fragment {
         let block = Some(Arc::new(ObjectRef::new("ingresses", "n", object)));

@@ -1,7 +1,8 @@
 //! From one configuration to another: what the planner makes of it.
 
 use super::*;
-use haptic_model::{BundleFile, FileKey, FileKind, HaproxyVersion, Layout, Text, agent_api::RunningBundle};
+use haptic_model::{BundleFile, FileKey, FileKind, HaproxyVersion, Layout, agent_api::RunningBundle};
+use haptic_text::Text;
 use std::collections::BTreeMap;
 
 const HEAD: &str = "global\n maxconn 100\ndefaults\n mode http\n balance roundrobin\nfrontend f\n bind :80\n default_backend b\n";

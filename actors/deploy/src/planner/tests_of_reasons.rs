@@ -1,10 +1,8 @@
 //! Every reason to reload, as a person reads it: what changes, on which HAProxy, and the sentence.
 
 use super::*;
-use haptic_model::{
-    BundleFile, FileKey, FileKind, HaproxyVersion, Text,
-    text::{Blame, Fragment},
-};
+use haptic_model::{BundleFile, FileKey, FileKind, HaproxyVersion};
+use haptic_text::{Blame, Fragment, Text};
 use std::collections::BTreeMap;
 
 const CONFIG: &str = "global

@@ -1,7 +1,8 @@
 //! Routes and certificates that come, change and go: which operations, in which order, and what is a reload.
 
 use super::*;
-use haptic_model::{BundleFile, FileKey, FileKind, HaproxyVersion, Text};
+use haptic_model::{BundleFile, FileKey, FileKind, HaproxyVersion};
+use haptic_text::Text;
 
 const HEAD: &str = "global\n maxconn 100\ndefaults web\n mode http\n balance roundrobin\n default-server maxconn 9\n\
     defaults bare\n\

@@ -11,7 +11,8 @@ use haptic_haproxy::{
     block_index::{Aggregate, BlockIndex, in_sections},
     views::Bases,
 };
-use haptic_model::{Bundle, BundleFile, Digest, FileKey, FileKind, Layout, Text, agent_api::RunningBundle};
+use haptic_model::{Bundle, BundleFile, FileKey, FileKind, Layout, agent_api::RunningBundle};
+use haptic_text::{Digest, Text};
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, OnceLock, PoisonError},

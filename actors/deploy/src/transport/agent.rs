@@ -8,10 +8,11 @@ use super::{
 use awc::http::StatusCode;
 use futures::FutureExt;
 use haptic_model::{
-    ActiveConfig, Content, HaproxyPod,
+    ActiveConfig, HaproxyPod,
     agent_api::{Apply, Incarnation, Outcome, RunningBundle, Runtime, Status},
 };
 use haptic_runtime::cpu;
+use haptic_text::Content;
 use serde::de::DeserializeOwned;
 use std::{sync::Arc, time::Duration};
 

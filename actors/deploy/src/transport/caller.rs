@@ -11,7 +11,7 @@ use awc::{
 };
 use base64::Engine;
 use bytes::Bytes;
-use haptic_model::{ActiveConfig, HaproxyPod, crd::Scheme, secret::Credentials};
+use haptic_model::{ActiveConfig, HaproxyPod, config::Credentials, crd::Scheme};
 use std::{cell::Cell, net::SocketAddr, sync::Arc, time::Duration};
 
 /// The largest answer read: a running bundle of a large configuration.

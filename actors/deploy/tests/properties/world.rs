@@ -1,7 +1,8 @@
 //! What a bundle is about, as data that changes step by step, and the bundle made of it.
 
 use super::upstream;
-use haptic_model::{Bundle, BundleFile, FileKey, FileKind, Text};
+use haptic_model::{Bundle, BundleFile, FileKey, FileKind};
+use haptic_text::Text;
 use rcgen::{CertificateParams, KeyPair};
 use std::{
     collections::{BTreeMap, BTreeSet},

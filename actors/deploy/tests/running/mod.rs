@@ -2,7 +2,8 @@
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 
-use haptic_model::{Bundle, Operation, operation::ServerState, pattern_file::map_entries};
+use haptic_model::{Bundle, Operation, operation::ServerState};
+use haptic_text::pattern_file::map_entries;
 use std::{
     io::{Read, Write},
     os::unix::net::UnixStream,

@@ -1,7 +1,7 @@
 //! One block: its text, and the little about it that is asked often enough to be kept.
 
 use crate::document::{Directive, Document, Section, SectionKind};
-use haptic_model::text::Fragment;
+use haptic_text::Fragment;
 use std::{
     borrow::Cow,
     hash::{DefaultHasher, Hash, Hasher},

@@ -5,7 +5,7 @@ use super::{
     block::{IndexedBlock, ends_line},
 };
 use crate::{document::SectionKind, lexer, views::Bases};
-use haptic_model::text::Fragment;
+use haptic_text::Fragment;
 
 pub(super) struct Builder<'b, L> {
     /// Those that are blocks again are taken from it.

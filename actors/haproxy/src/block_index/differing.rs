@@ -2,7 +2,7 @@
 
 use super::{BlockIndex, block::IndexedBlock};
 use crate::document::{Document, SectionKind};
-use haptic_model::alignment::{Stretch, align};
+use haptic_text::alignment::{Stretch, align};
 use std::{
     borrow::Cow,
     collections::{HashMap, HashSet, hash_map::Entry},

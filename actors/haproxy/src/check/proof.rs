@@ -12,7 +12,8 @@ use crate::{
     version::Version,
     views::Bases,
 };
-use haptic_model::{Text, crd::Allowance};
+use haptic_model::crd::Allowance;
+use haptic_text::Text;
 
 /// What is known of the configuration that was looked at last.
 #[derive(Debug, Default)]

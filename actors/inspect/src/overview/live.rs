@@ -10,10 +10,11 @@ use crate::readers::Readers;
 use haptic_commentator::{HistoryEntry, MessageLevel};
 use haptic_config::ConfigState;
 use haptic_model::{
-    Digest, HaproxyPod, LimitReached, Quarantined, RejectedObjects,
+    HaproxyPod, LimitReached, Quarantined, RejectedObjects,
     pipeline::{LastPlan, PodState, Rendered},
 };
 use haptic_runtime::ActorState;
+use haptic_text::Digest;
 use serde_json::Value;
 use std::{
     collections::BTreeMap,

@@ -1,7 +1,8 @@
 //! Previews of small bundles: what is told and what must never be shown.
 
 use super::*;
-use haptic_model::{BundleFile, FileKey, FileKind, Text};
+use haptic_model::{BundleFile, FileKey, FileKind};
+use haptic_text::Text;
 
 fn bundle(config: &str, files: &[(FileKind, &str, &str)]) -> Bundle {
     let file = |(kind, path, text): &(FileKind, &str, &str)| {

@@ -2,7 +2,7 @@
 //! reads all of it before anything is believed, and never more than fits into memory.
 
 use super::line::{FORMAT, RecordingEnd, RecordingHead, RecordingLine};
-use haptic_model::Digest;
+use haptic_text::Digest;
 use ruzstd::{
     decoding::StreamingDecoder,
     encoding::{CompressionLevel, compress_to_vec},

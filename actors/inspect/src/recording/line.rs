@@ -4,7 +4,8 @@
 //! and what a render makes of it; at last how many lines there are and their digest. Everything here is as it may be
 //! shown: pseudonyms in place of what Secrets hold.
 
-use haptic_model::{Digest, Fleet, Generation, patch::Content};
+use haptic_model::{Fleet, Generation};
+use haptic_text::{Digest, patch::Content};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;

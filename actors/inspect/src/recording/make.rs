@@ -15,9 +15,9 @@ use super::{
 use haptic_commentator::RecordedAttempt;
 use haptic_model::{
     ActiveConfig, Bundle, Fleet, Generation, Object, ObjectRef, Snapshot, Snapshots,
-    patch::{Content, Patch},
     store::{FetchError, FetchObject, Key},
 };
+use haptic_text::patch::{Content, Patch};
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},

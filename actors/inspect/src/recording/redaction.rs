@@ -3,7 +3,8 @@
 
 use super::pseudonym::Pseudonyms;
 use crate::redaction;
-use haptic_model::{FieldPath, HAProxyTemplateConfigSpec, Object, store::Key};
+use haptic_model::{HAProxyTemplateConfigSpec, Object, store::Key};
+use haptic_text::FieldPath;
 use serde_json::Value;
 use std::sync::Arc;
 

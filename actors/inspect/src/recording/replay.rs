@@ -7,11 +7,11 @@ use super::{
 };
 use crate::diff::{FileChange, between};
 use haptic_model::{
-    Bundle, Digest, Object, ObjectRef,
-    patch::Content,
+    Bundle, Object, ObjectRef,
     store::{FetchError, FetchObject},
 };
 use haptic_render::{Faults, Rendering};
+use haptic_text::{Digest, patch::Content};
 use serde::Serialize;
 use std::{
     collections::{BTreeMap, BTreeSet},

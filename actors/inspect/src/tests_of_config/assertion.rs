@@ -7,7 +7,8 @@ use super::{
     subject::{Outcome, Subject},
     target::Target,
 };
-use haptic_model::{Bundle, Diagnostic, FieldPath, Severity, Text};
+use haptic_model::{Bundle, Diagnostic, Severity};
+use haptic_text::{FieldPath, Text};
 use regex::Regex;
 use serde_json::Value;
 use similar::TextDiff;

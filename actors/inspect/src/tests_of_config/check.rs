@@ -1,10 +1,8 @@
 //! An assertion, read: with everything it needs and nothing else.
 
 use super::target::{HAPROXY_CONFIG, Target};
-use haptic_model::{
-    FieldPath,
-    crd::{Assertion, AssertionKind},
-};
+use haptic_model::crd::{Assertion, AssertionKind};
+use haptic_text::FieldPath;
 use regex::{Regex, RegexBuilder};
 
 /// What must hold.

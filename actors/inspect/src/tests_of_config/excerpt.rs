@@ -1,6 +1,6 @@
 //! The lines around a place, each with the template line and the object it comes from.
 
-use haptic_model::Text;
+use haptic_text::Text;
 use serde::Serialize;
 use std::collections::BTreeSet;
 

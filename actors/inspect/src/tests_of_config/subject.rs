@@ -1,8 +1,9 @@
 //! What a test rendered, or why it could not, as assertions look at it.
 
 use super::target::{self, Target};
-use haptic_model::{ActiveConfig, Bundle, Diagnostic, FileKey, Fleet, Snapshots, Text};
+use haptic_model::{ActiveConfig, Bundle, Diagnostic, FileKey, Fleet, Snapshots};
 use haptic_render::{Checked, Compiled, RenderLimits, Renderer};
+use haptic_text::Text;
 use serde_json::{Map, Value, json};
 
 /// The outcome of one render: the bundle, or everything that is wrong.

@@ -32,10 +32,8 @@ pub fn of(bundle: &Bundle, resource: &str) -> HashSet<(Arc<str>, Arc<str>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use haptic_model::{
-        BundleFile, FileKey,
-        text::{Blame, Fragment, LineBlame, Text},
-    };
+    use haptic_model::{BundleFile, FileKey};
+    use haptic_text::{Blame, Fragment, LineBlame, Text};
 
     fn bundle(lines: &[(&str, Option<&str>)]) -> Bundle {
         let mut blame = Blame { templates: vec!["haproxyConfig".into()], ..Blame::default() };

@@ -5,10 +5,11 @@
 
 use super::references::GROUP;
 use haptic_model::{
-    Digest, ReadyPod,
+    ReadyPod,
     crd::{GatewayServiceMode, GatewayServicesSpec},
     gateway::{GATEWAY_NAME, GatewayVerdict, NamespacedName, gateway_label},
 };
+use haptic_text::Digest;
 use serde_json::{Map, Value, json};
 use std::{collections::BTreeMap, net::IpAddr};
 

@@ -1,7 +1,8 @@
 //! The record as a resource: a published file among those that are rendered, for which leaders have rights anyway. Pure.
 
 use crate::publish::content::{self, LONGEST};
-use haptic_model::{BundleFile, FileKey, FileKind, HostHolds, Text, crd::PublishedFile};
+use haptic_model::{BundleFile, FileKey, FileKind, HostHolds, crd::PublishedFile};
+use haptic_text::Text;
 use std::{
     io::Read,
     time::{Duration, Instant},
@@ -97,7 +98,7 @@ mod tests {
     #[test]
     fn what_does_not_compress_is_cut_to_what_the_api_server_takes() {
         let noise = |n: usize| {
-            let digest = |m: usize| haptic_model::Digest::of(&(n * 8 + m).to_le_bytes()).to_string();
+            let digest = |m: usize| haptic_text::Digest::of(&(n * 8 + m).to_le_bytes()).to_string();
             (0..4).map(digest).collect::<String>()
         };
         let now = Instant::now();

@@ -1,7 +1,8 @@
 //! Writes notices as Kubernetes Events (`events.k8s.io/v1`).
 
 use super::notice::{Notice, NoticeSubject};
-use haptic_model::{Digest, HAProxyTemplateConfig, HaproxyPod, Oversized, Snapshots, pipeline::PodState};
+use haptic_model::{HAProxyTemplateConfig, HaproxyPod, Oversized, Snapshots, pipeline::PodState};
+use haptic_text::Digest;
 use jiff::Timestamp;
 use k8s_openapi::{
     api::{core::v1::ObjectReference, events::v1::Event as KubernetesEvent},

@@ -136,7 +136,7 @@ impl PublishApi {
     fn label(&self) -> String {
         match self.config.len() {
             0..=63 => self.config.clone(),
-            _ => haptic_model::Digest::of(self.config.as_bytes()).to_string().chars().take(40).collect(),
+            _ => haptic_text::Digest::of(self.config.as_bytes()).to_string().chars().take(40).collect(),
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Which files are published, under which names, and with what content. Pure.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use haptic_model::{Bundle, BundleFile, Digest, FileKind, crd::PublishedFile, redaction};
+use haptic_model::{Bundle, BundleFile, FileKind, crd::PublishedFile};
+use haptic_text::{Digest, redaction};
 use std::sync::Arc;
 
 /// Longer texts are compressed.
@@ -113,10 +114,8 @@ fn encoded(compressed: &[u8]) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use haptic_model::{
-        FileKey, Text,
-        text::{Blame, Fragment},
-    };
+    use haptic_model::FileKey;
+    use haptic_text::{Blame, Fragment, Text};
 
     fn file(kind: FileKind, path: &str, text: &str) -> BundleFile {
         BundleFile::new(FileKey::new(kind, path), path, Text::plain(text))

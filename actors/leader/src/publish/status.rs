@@ -1,10 +1,11 @@
 //! Which pods run what was checked last and which objects are held back, as the resource's status. Pure.
 
 use haptic_model::{
-    Diagnostic, Digest, HaproxyPod, Quarantine, Quarantined,
+    Diagnostic, HaproxyPod, Quarantine, Quarantined,
     crd::{HAProxyCfgStatus, PublishedObject, PublishedPod},
     pipeline::{PodState, Validated},
 };
+use haptic_text::Digest;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use std::collections::BTreeMap;

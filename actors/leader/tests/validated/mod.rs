@@ -3,8 +3,8 @@
 use haptic_model::{
     ActiveConfig, Bundle, BundleFile, FileKey, Generation, HAProxyTemplateConfigSpec,
     pipeline::{Cause, Reconcile, Rendered, Validated},
-    text::Text,
 };
+use haptic_text::Text;
 use serde_json::json;
 use std::{sync::Arc, time::Duration};
 

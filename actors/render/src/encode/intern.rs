@@ -2,10 +2,8 @@
 
 use super::{Encoded, FileFormat, Fitting, provenance::OutputPart};
 use crate::{faults::Fault, framing::FramedText};
-use haptic_model::{
-    Diagnostic, Text,
-    text::{Fragment, TextBuilder, TextRun},
-};
+use haptic_model::Diagnostic;
+use haptic_text::{Fragment, Text, TextBuilder, TextRun};
 use std::{
     collections::{BTreeSet, HashSet},
     hash::{DefaultHasher, Hash, Hasher},

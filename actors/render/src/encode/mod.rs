@@ -31,7 +31,8 @@ use crate::{
 pub(crate) use fitting::Fitting;
 use fitting::{Fitted, with_placeholders};
 use framed::{LineEnd, LineSpan};
-use haptic_model::{Diagnostic, FileKind, Text};
+use haptic_model::{Diagnostic, FileKind};
+use haptic_text::Text;
 pub(crate) use intern::EncodedGeneration;
 pub use intern::FileEncoder;
 use proof::EncodingProof;

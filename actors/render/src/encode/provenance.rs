@@ -6,10 +6,7 @@
 use super::framed::{Item, LineSpan, MalformedText, Position, PrintPosition, items};
 use crate::framing::FramedText;
 use haptic_haproxy::{SectionKind, views::server_count};
-use haptic_model::{
-    secret::Sensitive,
-    text::{Blame, Fragment, LineBlame, TextRun},
-};
+use haptic_text::{Blame, Fragment, LineBlame, Sensitive, TextRun};
 use std::{ops::Range, sync::Arc};
 
 /// A template nobody knows: no index of [`Blame::templates`] is as large.

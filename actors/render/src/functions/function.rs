@@ -7,7 +7,7 @@ use crate::{
     value::Value,
     warnings::{SENTENCE, cut},
 };
-use haptic_model::suggest::did_you_mean;
+use haptic_text::suggest::did_you_mean;
 use std::sync::Arc;
 
 /// The longest list a function may give.

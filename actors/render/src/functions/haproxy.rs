@@ -5,8 +5,9 @@ use super::{
     function::{Function, Group, Kind::*, arg, function, many, maybe},
 };
 use crate::{framing, value::Value};
-use haptic_model::{ActiveConfig, FileKey, FileKind, TransportKind, suggest::did_you_mean};
+use haptic_model::{ActiveConfig, FileKey, FileKind, TransportKind};
 use haptic_routes::{certificate, names, regex_cost};
+use haptic_text::suggest::did_you_mean;
 use std::{path::Path, sync::Arc};
 
 pub(super) static FUNCTIONS: &[Function] = &[

@@ -2,7 +2,7 @@
 
 use super::{Count, Function, Group, call::wanted, table};
 use crate::{jinja, language::Language};
-use haptic_model::suggest::did_you_mean;
+use haptic_text::suggest::did_you_mean;
 use serde_json::{Value as Json, json};
 use std::fmt::Write as _;
 

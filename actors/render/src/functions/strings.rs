@@ -6,7 +6,7 @@ use super::{
     printf::printf,
 };
 use crate::value::Value;
-use haptic_model::suggest::did_you_mean;
+use haptic_text::suggest::did_you_mean;
 
 pub(super) static FUNCTIONS: &[Function] = &[
     function(

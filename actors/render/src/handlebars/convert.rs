@@ -19,7 +19,8 @@ use handlebars::{
     Path as CratePath, Template as Tree,
     template::{BlockParam, DecoratorTemplate, HelperTemplate, Parameter, TemplateElement},
 };
-use haptic_model::{Diagnostic, suggest::did_you_mean};
+use haptic_model::Diagnostic;
+use haptic_text::suggest::did_you_mean;
 use std::{
     collections::{BTreeMap, HashMap},
     sync::Arc,

@@ -13,7 +13,7 @@ use crate::{
     value::Value,
     watched::Watched,
 };
-use haptic_model::suggest::did_you_mean;
+use haptic_text::suggest::did_you_mean;
 use std::sync::Arc;
 
 /// Renders one file.

@@ -1,7 +1,7 @@
 //! What somebody who knows Go's templates or Jinja writes into a tag, and how it is written here.
 
 use crate::functions;
-use haptic_model::suggest::did_you_mean;
+use haptic_text::suggest::did_you_mean;
 
 /// Operators of other languages, and the functions for them.
 const OPERATORS: [(&str, &str); 8] = [

@@ -16,7 +16,7 @@ use crate::{
     functions::{self, Role},
     value::Value,
 };
-use haptic_model::suggest::did_you_mean;
+use haptic_text::suggest::did_you_mean;
 use std::{cell::Cell, rc::Rc, sync::Arc};
 
 /// Arguments by name.

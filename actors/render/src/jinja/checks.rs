@@ -54,7 +54,7 @@ pub(super) fn check(name: &str) -> Result<(), String> {
     if TESTS.contains(&name) {
         return Ok(());
     }
-    Err(format!("there is no test {name:?}{}", haptic_model::suggest::did_you_mean(name, TESTS)))
+    Err(format!("there is no test {name:?}{}", haptic_text::suggest::did_you_mean(name, TESTS)))
 }
 
 impl<'p> JinjaEvaluator<'_, 'p> {

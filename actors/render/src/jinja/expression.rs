@@ -12,7 +12,7 @@ use crate::{
     functions,
     value::Value,
 };
-use haptic_model::suggest::did_you_mean;
+use haptic_text::suggest::did_you_mean;
 use std::sync::Arc;
 
 /// So deep are expressions nested in one another, those of the macros that they call included: as the stack is.

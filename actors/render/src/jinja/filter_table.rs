@@ -2,7 +2,7 @@
 
 use super::operand::Operand;
 use crate::{evaluation::EvaluationFailure, functions};
-use haptic_model::suggest::did_you_mean;
+use haptic_text::suggest::did_you_mean;
 use std::sync::Arc;
 
 /// Filters of this language's own.

@@ -6,7 +6,8 @@ use super::{
     values::ForeignValue,
 };
 use crate::{options::MOST_BYTES, sentences::shortened};
-use haptic_model::{Finding, FindingKind, suggest::did_you_mean};
+use haptic_model::{Finding, FindingKind};
+use haptic_text::suggest::did_you_mean;
 use std::collections::BTreeMap;
 
 /// So many names that are no key's are told.

@@ -20,7 +20,8 @@ use crate::{
     referenced::{ReferencedKind, ReferencedObjects},
     sentences::shortened,
 };
-use haptic_model::{Finding, FindingKind, suggest::did_you_mean};
+use haptic_model::{Finding, FindingKind};
+use haptic_text::suggest::did_you_mean;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// All clients.

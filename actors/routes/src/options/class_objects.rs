@@ -5,7 +5,8 @@ use crate::{
     claims::{Backend, QualifiedName},
     names::name_of,
 };
-use haptic_model::{Digest, host_name::is_host};
+use haptic_model::host_name::is_host;
+use haptic_text::Digest;
 use std::sync::Arc;
 
 /// The option for pages in place of errors.

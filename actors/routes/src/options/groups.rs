@@ -19,7 +19,8 @@ use crate::{
     patterns::{self, Pattern, Rewrite},
     sentences::shortened,
 };
-use haptic_model::{Digest, Finding, FindingKind};
+use haptic_model::{Finding, FindingKind};
+use haptic_text::Digest;
 use serde_json::{Map, Value as Json};
 use std::{
     collections::{BTreeMap, BTreeSet},

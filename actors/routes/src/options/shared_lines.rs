@@ -5,7 +5,7 @@ use super::{
     difference::GroupOptions,
     value::{OptionValue, OptionValues},
 };
-use haptic_model::Digest;
+use haptic_text::Digest;
 use serde_json::{Map, Value as Json};
 
 /// The options whose lines profiles have.

@@ -11,7 +11,8 @@ use super::{
     value::OptionValues,
 };
 use crate::sentences::shortened;
-use haptic_model::{Finding, FindingKind, suggest::did_you_mean};
+use haptic_model::{Finding, FindingKind};
+use haptic_text::suggest::did_you_mean;
 use std::{collections::BTreeMap, sync::Arc};
 
 /// So many names that are no option's are told: to look for what was meant costs more than to read all others.

@@ -4,7 +4,8 @@
 //! put together without it: HAProxy would miss it, which says nothing of whoever names it.
 
 use haptic_haproxy::SectionKind;
-use haptic_model::{Bundle, BundleFile, FileKind, ObjectRef, Text};
+use haptic_model::{Bundle, BundleFile, FileKind, ObjectRef};
+use haptic_text::Text;
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,

@@ -1,10 +1,8 @@
 //! Searches with judges that refuse, say nothing, or never end.
 
 use super::*;
-use haptic_model::{
-    BundleFile, FileKey, FileKind, Text,
-    text::{Blame, Fragment, LineBlame},
-};
+use haptic_model::{BundleFile, FileKey, FileKind};
+use haptic_text::{Blame, Fragment, LineBlame, Text};
 use proptest::prelude::*;
 use std::cell::Cell;
 

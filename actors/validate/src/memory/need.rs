@@ -120,7 +120,8 @@ fn line_of_status(process: &str, name: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use haptic_model::{BundleFile, FileKey, Text};
+    use haptic_model::{BundleFile, FileKey};
+    use haptic_text::Text;
 
     fn bundle(backends: usize) -> Bundle {
         let text =

@@ -1,6 +1,6 @@
 //! Makes certificates: an authority that signs nothing but the webhook's own ones, and these. Pure, but for randomness.
 
-use haptic_model::secret::Sensitive;
+use haptic_text::Sensitive;
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose,

@@ -2,7 +2,7 @@
 
 use super::authority::facts;
 use super::certified;
-use haptic_model::secret::Sensitive;
+use haptic_text::Sensitive;
 use rustls::sign::CertifiedKey;
 use std::{collections::BTreeMap, path::Path};
 

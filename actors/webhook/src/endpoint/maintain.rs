@@ -9,8 +9,9 @@ use super::{
     stored::StoredEndpoint,
 };
 use futures::{Stream, StreamExt};
-use haptic_model::{crd::WebhookSpec, pipeline::Leadership, secret::Sensitive};
+use haptic_model::{crd::WebhookSpec, pipeline::Leadership};
 use haptic_runtime::Topic;
+use haptic_text::Sensitive;
 use kube::{
     Api, Client,
     api::DynamicObject,

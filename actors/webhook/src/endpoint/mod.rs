@@ -13,8 +13,8 @@ mod registration;
 mod renewal;
 mod stored;
 
-use haptic_model::secret::Sensitive;
 use haptic_runtime::{Publisher, Topic, topic};
+use haptic_text::Sensitive;
 use rustls::{
     crypto::ring,
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},

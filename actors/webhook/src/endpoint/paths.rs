@@ -5,7 +5,7 @@
 //! the API server is told of it, and good until it has surely heard of the next one.
 
 use super::authority;
-use haptic_model::secret::Sensitive;
+use haptic_text::Sensitive;
 
 /// In bytes.
 const LENGTH: usize = 32;

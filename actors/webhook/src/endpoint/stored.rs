@@ -1,7 +1,7 @@
 //! What the leader's Secret holds: the paths, and the certificates that it generated. Pure.
 
 use super::{authority::CertifiedKey, paths::Paths};
-use haptic_model::secret::Sensitive;
+use haptic_text::Sensitive;
 use std::collections::BTreeMap;
 
 /// The Secret's content.

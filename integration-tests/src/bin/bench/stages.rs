@@ -5,13 +5,13 @@ use haptic_deploy::planner::{RunningView, Verdict, plan};
 use haptic_haproxy::Document;
 use haptic_model::{
     ActiveConfig, Bundle, BundleFile, Capabilities, Diagnostic, Fleet, HaproxyVersion, Layout, Snapshot,
-    Snapshots,
-    secret::{Credentials, Sensitive},
+    Snapshots, config::Credentials,
 };
 use haptic_render::{
     Compiled, RenderInput, RenderLimits, Renderer, compile, encode::encode, render::context,
 };
 use haptic_routes::Routes;
+use haptic_text::Sensitive;
 use haptic_validate::{
     folder,
     syntax::{self, Syntax},

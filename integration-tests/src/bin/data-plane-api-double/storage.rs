@@ -5,7 +5,7 @@ use actix_web::{
     HttpMessage, HttpRequest, HttpResponse,
     web::{self, Bytes, Data, Path, Query},
 };
-use haptic_model::Digest;
+use haptic_text::Digest;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::{

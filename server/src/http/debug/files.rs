@@ -2,7 +2,8 @@
 
 use super::state::{DebugState, json_of, nothing};
 use actix_web::{HttpResponse, web};
-use haptic_model::{Bundle, BundleFile, FileKind, redaction, text::REDACTED};
+use haptic_model::{Bundle, BundleFile, FileKind};
+use haptic_text::{REDACTED, redaction};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;

@@ -8,12 +8,13 @@ use crate::{
 };
 use futures::FutureExt;
 use haptic_model::{
-    ActiveConfig, Bundle, BundleFile, Content, Diagnostic, Digest, Event, FailedReloads, FileKey, FileKind,
-    Fleet, Generation, HAProxyTemplateConfigSpec, HaproxyPod, HaproxyVersion, Operation, Snapshots, Text,
+    ActiveConfig, Bundle, BundleFile, Diagnostic, Event, FailedReloads, FileKey, FileKind, Fleet, Generation,
+    HAProxyTemplateConfigSpec, HaproxyPod, HaproxyVersion, Operation, Snapshots,
     agent_api::{Apply, Epoch, Method, Outcome, Running, RunningBundle, RunningServer, Runtime, Status},
     pipeline::{Candidate, Cause, Leadership, Reconcile, Refused, Rendered, Validated},
 };
 use haptic_runtime::{Envelope, Events, Health, Publisher, Supervision, Topic, topic};
+use haptic_text::{Content, Digest, Text};
 use std::{
     collections::{BTreeMap, VecDeque},
     rc::Rc,

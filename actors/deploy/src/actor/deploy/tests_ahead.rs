@@ -2,11 +2,8 @@
 
 use super::scene::{Scene, refused};
 use crate::deployment::other_changes;
-use haptic_model::{
-    Bundle, BundleFile, Digest, Event, FileKey, ObjectRef, Text,
-    agent_api::Method,
-    text::{Blame, Fragment},
-};
+use haptic_model::{Bundle, BundleFile, Event, FileKey, ObjectRef, agent_api::Method};
+use haptic_text::{Blame, Digest, Fragment, Text};
 use serde_json::json;
 use std::{sync::Arc, time::Duration};
 

@@ -2,9 +2,10 @@
 
 use super::scene::{Scene, bundle, refused};
 use haptic_model::{
-    Digest, Event, HaproxyVersion,
+    Event, HaproxyVersion,
     agent_api::{Method, Outcome},
 };
+use haptic_text::Digest;
 use std::time::Duration;
 use tokio::time::Instant;
 

@@ -1,6 +1,6 @@
 //! What counts of an answer: its status, and the headers that are named. Bodies do not count: servers change them at any time.
 
-use haptic_model::Digest;
+use haptic_text::Digest;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

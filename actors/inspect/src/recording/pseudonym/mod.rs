@@ -11,7 +11,7 @@ mod tests;
 mod text;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use haptic_model::Digest;
+use haptic_text::Digest;
 use keys::Forge;
 use serde_json::{Map, Value};
 use std::collections::HashMap;

@@ -1,8 +1,9 @@
 //! Pseudonyms are of the kind of what they stand for, always the same, and nothing of it.
 
 use super::*;
-use haptic_model::{Bundle, BundleFile, FileKey, FileKind, HaproxyVersion, Text};
+use haptic_model::{Bundle, BundleFile, FileKey, FileKind, HaproxyVersion};
 use haptic_routes::certificate;
+use haptic_text::Text;
 use haptic_validate::{Binaries, CheckLimits, Checker, Sandbox};
 use rcgen::{CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_ECDSA_P384_SHA384, PKCS_ED25519};
 use serde_json::json;

@@ -1,6 +1,6 @@
 //! Texts, numbers, lines of users and bytes in place of secret ones: as long, and good for the same places.
 
-use haptic_model::Digest;
+use haptic_text::Digest;
 
 /// Where the letters of a pseudonym come from: never from what it stands for.
 #[derive(Clone, Copy, Debug)]

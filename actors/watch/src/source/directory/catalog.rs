@@ -3,7 +3,7 @@
 //! An object that two files define is taken from the first by path order, whatever was read first.
 
 use super::manifest::{Manifest, ManifestIdentity};
-use haptic_model::Digest;
+use haptic_text::Digest;
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     path::{Path, PathBuf},

@@ -1,7 +1,7 @@
 //! What routes are called: as their Ingress, with an ending and a number behind the first. No two Ingresses of a namespace have routes of
 //! the same name, whatever else is among the manifests.
 
-use haptic_model::Digest;
+use haptic_text::Digest;
 use std::collections::HashMap;
 
 /// The longest name of an object.

@@ -26,12 +26,3 @@ impl std::fmt::Debug for Sensitive {
         f.write_str("[redacted]")
     }
 }
-
-/// A user name and password for the agent or the Data Plane API.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Credentials {
-    /// Who calls.
-    pub username: String,
-    /// Its password.
-    pub password: Sensitive,
-}

@@ -1,6 +1,6 @@
 //! Text as it may be shown: without passwords and keys that people wrote into templates and objects.
 //!
-//! What comes from a Secret is known by its origin ([`crate::text::Fragment::shown`]) and gone before anything here looks.
+//! What comes from a Secret is known by its origin ([`crate::Fragment::shown`]) and gone before anything here looks.
 
 use crate::text::REDACTED;
 

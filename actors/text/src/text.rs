@@ -4,8 +4,8 @@
 
 use crate::{
     digest::{Digest, DigestMarks},
-    object::ObjectRef,
-    secret::Sensitive,
+    object_ref::ObjectRef,
+    sensitive::Sensitive,
 };
 use std::{borrow::Cow, fmt, ops::Range, sync::Arc};
 
