@@ -18,14 +18,14 @@ use crate::{document::Document, views::Bases};
 use block::IndexedBlock;
 use builder::{Builder, begins_section};
 use haptic_text::{Fragment, Text, alignment::Stretch};
-use std::sync::Arc;
+use std::{ops::ControlFlow, sync::Arc};
 
 /// Of so many bytes a document is made at once: it takes ten times its text, and a whole configuration has megabytes.
 pub const READ_AT_ONCE: usize = 256 * 1024;
 
 /// What is counted over all blocks of a configuration. Striking out a block must undo exactly what entering it did.
 pub trait Aggregate: Default {
-    /// A block has come. Returns whether it is worth finding again: see [`BlockIndex::marked`].
+    /// A block has come. Returns whether it is worth finding again: see [`BlockIndex::visit_marked`].
     fn enter(&mut self, block: &Document<'_>, bases: &Bases) -> bool;
 
     /// A block has gone.
@@ -131,16 +131,10 @@ impl<L: Aggregate> BlockIndex<L> {
         &self.ledger
     }
 
-    /// The directories that the `global` section sets.
-    #[must_use]
-    pub fn bases(&self) -> &Bases {
-        &self.bases
-    }
-
-    /// The first of the marked blocks for which `find` finds something, with the block's position. Each is read again.
-    pub fn marked<T>(&self, mut find: impl FnMut(&Document<'_>) -> Option<T>) -> Option<(usize, T)> {
-        let marked = self.blocks.iter().enumerate().filter(|(_, entry)| entry.traits.marked);
-        marked.into_iter().find_map(|(at, entry)| Some((at, entry.read(&mut find)?)))
+    /// Reads the marked blocks again, each with its position, until `visit` has what it looks for.
+    pub fn visit_marked(&self, mut visit: impl FnMut(usize, &Document<'_>) -> ControlFlow<()>) {
+        let mut marked = self.blocks.iter().enumerate().filter(|(_, entry)| entry.traits.marked);
+        _ = marked.try_for_each(|(at, entry)| entry.read(|document| visit(at, document)));
     }
 
     /// Whether surely no section starts from a `defaults` section of a later block.

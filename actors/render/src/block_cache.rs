@@ -116,6 +116,8 @@ pub struct BlockCache<'k> {
     new: HashSet<usize>,
     /// Where the next block is expected.
     next: Cell<BlockNumber>,
+    /// Those of which a block is kept. Of one that is never kept, nothing is looked for among all that are.
+    sites: OnceCell<HashSet<usize>>,
     by_object: OnceCell<HashMap<(usize, usize), BlockNumber>>,
     alike: Alike,
     lists: Option<&'k StoreLists>,
@@ -158,6 +160,7 @@ impl<'k> BlockCache<'k> {
             changed,
             new,
             next: Cell::default(),
+            sites: OnceCell::new(),
             by_object: OnceCell::new(),
             alike: Alike::default(),
             lists: None,
@@ -187,7 +190,7 @@ impl<'k> BlockCache<'k> {
         let mut ahead = self.kept.starting_at(self.next.get()).take(AHEAD);
         let number = match ahead.find(|(_, kept)| is_it(kept)) {
             Some((number, _)) => number,
-            None if self.new.contains(&object) => return None,
+            None if self.new.contains(&object) || !self.has_blocks_of(block) => return None,
             None => *self.by_object().get(&(block, object))?,
         };
         self.next.set(BlockNumber { at: number.at + 1, ..number });
@@ -230,6 +233,12 @@ impl<'k> BlockCache<'k> {
 
     pub(crate) fn alike(&self) -> &Alike {
         &self.alike
+    }
+
+    fn has_blocks_of(&self, block: usize) -> bool {
+        // The blocks of a group are all of one place.
+        let firsts = || self.kept.groups.iter().filter_map(|group| group.blocks.first());
+        self.sites.get_or_init(|| firsts().map(|first| first.site.block).collect()).contains(&block)
     }
 
     fn by_object(&self) -> &HashMap<(usize, usize), BlockNumber> {

@@ -12,17 +12,17 @@ use haptic_model::{
     Generation,
     agent_api::{Running, RunningBundle},
 };
-use haptic_text::Digest;
+use haptic_text::{Digest, SplicedText};
 use serde::{Deserialize, Serialize};
 use std::{
     cell::OnceCell,
     collections::{BTreeMap, HashMap},
     fs::{File, OpenOptions},
-    io::{self, Write},
+    io::{self, BufWriter, Write},
     os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, symlink},
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, PoisonError,
+        Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -286,10 +286,10 @@ impl<'a> StoredContents<'a> {
     }
 
     /// A content, `None` when it is not there any more.
-    pub(crate) fn read(&self, digest: Digest) -> io::Result<Option<Arc<str>>> {
+    pub(crate) fn read(&self, digest: Digest) -> io::Result<Option<SplicedText>> {
         let Some((path, _)) = self.anywhere(digest) else { return Ok(None) };
-        let content = std::fs::read_to_string(self.home.join(path))?;
-        Ok((Digest::of(content.as_bytes()) == digest).then(|| content.into()))
+        let content = SplicedText::from(std::fs::read_to_string(self.home.join(path))?);
+        Ok((content.digest() == digest).then_some(content))
     }
 
     fn anywhere(&self, digest: Digest) -> Option<(&'a str, StoredFile)> {
@@ -419,9 +419,11 @@ impl<'a> Writing<'a> {
         Ok(())
     }
 
-    fn write_file(&self, target: &Path, content: &str) -> io::Result<()> {
-        let mut file = OpenOptions::new().create_new(true).write(true).mode(0o640).open(target)?;
-        file.write_all(content.as_bytes())?;
+    fn write_file(&self, target: &Path, content: &SplicedText) -> io::Result<()> {
+        let mut file =
+            BufWriter::new(OpenOptions::new().create_new(true).write(true).mode(0o640).open(target)?);
+        content.pieces().try_for_each(|piece| file.write_all(piece.as_bytes()))?;
+        let file = file.into_inner()?;
         if self.bundle.texts.len() <= SYNCED_SINGLY { file.sync_all() } else { Ok(()) }
     }
 

@@ -11,11 +11,11 @@ use haptic_model::{
     Generation,
     agent_api::{Apply, Outcome, Running, RunningBundle},
 };
-use haptic_text::{Content, Digest};
-use std::{collections::BTreeMap, io, sync::Arc};
+use haptic_text::{Content, Digest, SplicedText};
+use std::{collections::BTreeMap, io};
 
 /// Contents by their digest.
-pub(crate) type Texts = BTreeMap<Digest, Arc<str>>;
+pub(crate) type Texts = BTreeMap<Digest, SplicedText>;
 
 /// A bundle with the contents that are not on disk.
 #[derive(Clone, Debug)]
@@ -79,7 +79,7 @@ impl TargetBundle {
         bundles: &Bundles,
         stored: Option<&StoredBundle>,
         path: &str,
-    ) -> io::Result<Arc<str>> {
+    ) -> io::Result<SplicedText> {
         let lacking = || io::Error::other(format!("{path} is not a file of the order's bundle"));
         let digest = self.files.get(path).ok_or_else(lacking)?;
         match self.texts.get(digest) {
@@ -143,20 +143,20 @@ impl Available<'_> {
         content: Content,
         digest: Digest,
         had: &StoredContents<'_>,
-    ) -> Result<Option<Arc<str>>, Outcome> {
+    ) -> Result<Option<SplicedText>, Outcome> {
         let text = match content {
-            Content::Whole(text) => text,
+            Content::Whole(text) => SplicedText::from(text),
             Content::Patch(patch) => {
                 let known = self.live.and_then(|live| live.texts.get(&patch.of).cloned());
                 let Some(old) = known.or_else(|| had.read(patch.of).ok().flatten()) else { return Ok(None) };
-                let patched = patch.apply(&old, request::MOST_BYTES);
+                let patched = old.patched(&patch, request::MOST_BYTES);
                 patched.map_err(|e| failed(format!("the patch of {path:?} cannot be applied: {e}")))?
             }
         };
-        if Digest::of(text.as_bytes()) != digest {
+        if text.digest() != digest {
             return Err(failed(format!("the content of {path:?} is not what its digest says")));
         }
-        Ok(Some(text.into()))
+        Ok(Some(text))
     }
 
     /// Contents that HAProxy runs and that are not on disk, as far as the bundle needs them.

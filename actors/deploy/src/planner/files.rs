@@ -5,14 +5,19 @@ use super::{
     authorities::Authorities,
     certificates::CertificateChanges,
     map::Lookup,
-    usages::{How, first_line},
+    usages::{How, lookups},
     view::RunningView,
 };
 use haptic_model::{
     Bundle, BundleFile, Capabilities, Operation,
     bundle::{FileKey, FileKind},
 };
-use std::{cmp::Ordering, sync::Arc};
+use std::{
+    cmp::Ordering,
+    collections::{HashMap, HashSet},
+    ops::ControlFlow,
+    sync::Arc,
+};
 
 /// What happens to files, and what it asks of the running HAProxy.
 #[derive(Debug, Default)]
@@ -85,18 +90,17 @@ pub(super) fn effects(
     let tls = CertificateChanges { old, new, usages, capabilities }.findings();
     let mut effects: Vec<Effect> = tls.reasons.into_iter().map(reload).collect();
     let mut entries = Vec::new();
-    for (before, after) in files
+    for (path, (before, after)) in files
         .filter_map(|(before, after)| path_of(before, after).map(|path| (path, (before, after))))
         .filter(|(path, _)| !tls.known.contains(&***path) && !authorities.knows(path))
-        .map(|(_, pair)| pair)
     {
         match effect((running, desired), old, before.as_ref(), after.as_ref()) {
-            Ok((place, operations)) => entries.push((place, operations)),
+            Ok(operations) => entries.push((&**path, operations)),
             Err(why) => effects.push(reload(why)),
         }
     }
     effects.push(Effect::Operations(tls.operations));
-    effects.push(Effect::Operations(in_order_of_use(entries)));
+    effects.push(Effect::Operations(in_order_of_use(running, entries)));
     effects
 }
 
@@ -112,8 +116,12 @@ fn reload(why: String) -> Effect {
 }
 
 /// A map that rules ask first gets its entries last and loses them first, so that what it leads to is there.
-fn in_order_of_use(mut maps: Vec<(FirstUse, Vec<Operation>)>) -> Vec<Operation> {
-    maps.sort_by_key(|(place, _)| *place);
+fn in_order_of_use(running: &RunningView, mut maps: Vec<(&str, Vec<Operation>)>) -> Vec<Operation> {
+    maps.retain(|(_, operations)| !operations.is_empty());
+    if maps.len() > 1 {
+        let first = first_uses(running, maps.iter().map(|(path, _)| *path));
+        maps.sort_by_key(|(path, _)| first.get(path).copied());
+    }
     let goes = |operation: &Operation| matches!(operation, Operation::DelMapEntry { .. });
     let gone: Vec<_> = maps.iter().flat_map(|(_, all)| all.iter().filter(|o| goes(o)).cloned()).collect();
     let come = maps.into_iter().rev().flat_map(|(_, all)| all).filter(|operation| !goes(operation));
@@ -123,15 +131,27 @@ fn in_order_of_use(mut maps: Vec<(FirstUse, Vec<Operation>)>) -> Vec<Operation> 
 /// Where a file is used first: a block of haproxy.cfg, and a line in it.
 type FirstUse = (usize, usize);
 
-/// What the change of one file asks for, and where the file is used first.
+/// Where each of these maps is looked into first.
+fn first_uses<'p>(running: &RunningView, paths: impl Iterator<Item = &'p str>) -> HashMap<&'p str, FirstUse> {
+    let mut wanted: HashSet<&str> = paths.collect();
+    let mut found = HashMap::new();
+    running.block_index().visit_marked(|at, block| {
+        for (path, line) in lookups(block) {
+            found.extend(wanted.take(&*path).map(|path| (path, (at, line))));
+        }
+        if wanted.is_empty() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    found
+}
+
+/// What the change of one file asks for.
 fn effect(
     (running, desired): (&RunningView, &RunningView),
     bundle: &Bundle,
     old: Option<&Arc<BundleFile>>,
     new: Option<&Arc<BundleFile>>,
-) -> Result<(FirstUse, Vec<Operation>), String> {
-    let nothing = || ((0, 0), Vec::new());
-    let Some(file) = new.or(old) else { return Ok(nothing()) };
+) -> Result<Vec<Operation>, String> {
+    let Some(file) = new.or(old) else { return Ok(Vec::new()) };
     let (key, path) = (&file.key, &*file.path);
     let what = match (old, new) {
         (Some(_), Some(_)) => "changed",
@@ -141,16 +161,17 @@ fn effect(
     let outline = running.block_index();
     let usages = outline.ledger().usages.of(path);
     if usages.is_empty() {
-        return if may_be_read(running, bundle, file) { Err(format!("{key} {what}")) } else { Ok(nothing()) };
+        return if may_be_read(running, bundle, file) {
+            Err(format!("{key} {what}"))
+        } else {
+            Ok(Vec::new())
+        };
     }
     let is_lookup = |how: &How| matches!(how, How::Map(_) | How::Acl | How::Rewritten);
     match (old, new) {
         (Some(old), Some(new)) if usages.iter().all(|usage| is_lookup(&usage.how)) => {
             let lookup = Lookup { path, usages, running, desired };
-            let operations =
-                lookup.changes(&old.text, &new.text).map_err(|why| format!("{key} changed: {why}"))?;
-            let place = outline.marked(|block| first_line(block, outline.bases(), path));
-            Ok((place.unwrap_or_default(), operations))
+            lookup.changes(&old.text, &new.text).map_err(|why| format!("{key} changed: {why}"))
         }
         _ => Err(format!("{key} {what}")),
     }

@@ -128,10 +128,11 @@ impl Usages {
     }
 }
 
-/// The first line of a part of a configuration that uses the file at `path`, from 1.
-pub(super) fn first_line(document: &Document<'_>, bases: &Bases, path: &str) -> Option<usize> {
-    let uses = PartUses::of(document, bases).files.into_iter();
-    uses.filter(|(used, ..)| used == path).map(|(_, line, _)| line).min()
+/// The maps and lists that lines of a part of a configuration look into, in their order, each with its line from 1.
+pub(super) fn lookups(document: &Document<'_>) -> impl Iterator<Item = (String, usize)> {
+    let mut uses = PartUses::default();
+    document.sections.iter().flat_map(|section| &section.lines).for_each(|line| uses.take(line));
+    uses.files.into_iter().map(|(path, line, _)| (path, line))
 }
 
 impl PartUses {

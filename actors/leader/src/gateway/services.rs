@@ -46,6 +46,21 @@ pub(crate) struct ServicesBrought {
     pub(crate) failures: BTreeMap<NamespacedName, String>,
 }
 
+/// Whether Services of Gateways with the verdicts `now` may be others than `before`: routes come and go without them.
+pub(crate) fn depend_on_others(
+    before: &BTreeMap<NamespacedName, Arc<GatewayVerdict>>,
+    now: &BTreeMap<NamespacedName, Arc<GatewayVerdict>>,
+) -> bool {
+    let is_other = |(before, now): (&Arc<GatewayVerdict>, &Arc<GatewayVerdict>)| {
+        let of = |verdict: &Arc<GatewayVerdict>| {
+            let GatewayVerdict { uid, ports, addresses, labels, annotations, .. } = &**verdict;
+            (uid.clone(), ports.clone(), addresses.clone(), labels.clone(), annotations.clone())
+        };
+        !Arc::ptr_eq(before, now) && of(before) != of(now)
+    };
+    !before.keys().eq(now.keys()) || before.values().zip(now.values()).any(is_other)
+}
+
 /// What one Gateway's round does.
 enum ServiceChange {
     Create(ServiceKind, Value),

@@ -89,6 +89,8 @@ pub(super) struct GatewayModel {
     levels: HostnameLevels,
     shares: BTreeMap<RouteId, LiteMap<Arc<str>, LevelShare>>,
     attached: HashMap<Arc<str>, usize>,
+    /// Each Service with each route that names it.
+    naming: BTreeSet<(NamespacedName, RouteId)>,
     /// How many routes lead to a Service through each Gateway.
     reached: BTreeMap<NamespacedName, LiteMap<NamespacedName, usize>>,
     /// What was given, so that it stays.
@@ -124,6 +126,7 @@ impl Default for GatewayModel {
             levels: HostnameLevels::default(),
             shares: BTreeMap::new(),
             attached: HashMap::new(),
+            naming: BTreeSet::new(),
             reached: BTreeMap::new(),
             ports: GivenPorts::default(),
             options: BTreeMap::new(),
@@ -200,12 +203,8 @@ impl GatewayModel {
             stale.extend(self.every_route());
         }
         self.settings = Some(settings);
-        if !services.is_empty() {
-            let named = self
-                .resolved
-                .iter()
-                .filter(|(_, route)| route.uses.iter().any(|service| services.contains(service)));
-            stale.extend(named.map(|(id, _)| id.clone()));
+        for service in services {
+            stale.extend(self.routes_naming(service));
         }
         let is_stale = !stale.is_empty();
         self.resolve(stale);
@@ -231,6 +230,12 @@ impl GatewayModel {
             };
         }
         is_any
+    }
+
+    fn routes_naming(&self, service: NamespacedName) -> impl Iterator<Item = RouteId> {
+        let first = (service.clone(), (RouteKind::Http, (Arc::from(""), Arc::from(""))));
+        let all = self.naming.range(first..).take_while(move |(name, _)| *name == service);
+        all.map(|(_, route)| route.clone())
     }
 
     fn every_route(&self) -> Vec<RouteId> {
@@ -303,7 +308,7 @@ impl GatewayModel {
             let before = self.resolved.remove(&id).map(|before| *before).unwrap_or_default();
             touched.extend(self.levels.update(&id, &before.entries, &now.entries));
             self.sets.change_backends(&before.backends, &now.backends);
-            self.reach(&before, &now);
+            self.reach(&id, &before, &now);
             is_counted_anew |= self.count_attached(&before.attached, &now.attached);
             if before.settings != now.settings {
                 written.insert(id.clone());
@@ -380,11 +385,15 @@ impl GatewayModel {
         written
     }
 
-    /// Counts through which Gateways Services are reached.
-    fn reach(&mut self, before: &ResolvedRoute, now: &ResolvedRoute) {
+    /// Notes which Services the route names, and counts through which Gateways they are reached.
+    fn reach(&mut self, id: &RouteId, before: &ResolvedRoute, now: &ResolvedRoute) {
         if before.uses == now.uses && before.gateways == now.gateways {
             return;
         }
+        for service in before.uses.iter().filter(|service| now.uses.binary_search(service).is_err()) {
+            self.naming.remove(&(service.clone(), id.clone()));
+        }
+        self.naming.extend(now.uses.iter().map(|service| (service.clone(), id.clone())));
         for service in &now.uses {
             let gateways = self.reached.entry(service.clone()).or_insert_with(|| LiteMap::with_capacity(1));
             now.gateways.iter().for_each(|gateway| *gateways.entry(gateway.clone()).or_default() += 1);
