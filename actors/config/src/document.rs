@@ -8,7 +8,7 @@ use haptic_model::{
 };
 use kube::CustomResourceExt;
 use serde_json::{Value, json};
-use std::{io::ErrorKind, path::Path};
+use std::{io::ErrorKind, path::Path, sync::LazyLock};
 
 const KIND: &str = "HAProxyTemplateConfig";
 const API_VERSION: &str = "haproxy-haptic.org/v1alpha1";
@@ -71,10 +71,10 @@ pub fn parse(text: &str, origin: &str) -> Result<ConfigCandidate, Vec<Diagnostic
 
 /// Fits `spec` to the schema, once the forms that only files may have are the schema's.
 fn fit(spec: &mut Value) -> Vec<Diagnostic> {
-    let schema = spec_schema();
+    let schema = &*SPEC_SCHEMA;
     let old = file_forms::take_allow_list(spec);
-    let mut problems = file_forms::rewrite(spec, &schema);
-    problems.extend(schema::fit(spec, &schema, "spec"));
+    let mut problems = file_forms::rewrite(spec, schema);
+    problems.extend(schema::fit(spec, schema, "spec"));
     if let (Some(fields), Some(old)) = (spec.as_object_mut(), old) {
         fields.insert("allow".to_owned(), old);
     }
@@ -124,11 +124,12 @@ fn drop_foreign_formats(schema: &mut Value) {
     }
 }
 
-/// The schema of `spec`, as the API server has it.
-fn spec_schema() -> Value {
-    let crd = crd();
-    crd.pointer("/spec/versions/0/schema/openAPIV3Schema/properties/spec").cloned().unwrap_or_default()
-}
+/// The schema of `spec`, as the API server has it. It takes longer to make than a configuration to read.
+static SPEC_SCHEMA: LazyLock<Value> = LazyLock::new(|| {
+    let mut crd = crd();
+    let spec = crd.pointer_mut("/spec/versions/0/schema/openAPIV3Schema/properties/spec");
+    spec.map(Value::take).unwrap_or_default()
+});
 
 /// The one configuration among `documents`: by kind, or a lone document that is a bare spec.
 fn choose(documents: Vec<Value>, origin: &str) -> Result<Value, Diagnostic> {
