@@ -83,6 +83,19 @@ impl Configuration {
         Self { manifest }.watching(&[namespace])
     }
 
+    /// The same with limits that this many Ingresses of one namespace stay within, each with three servers.
+    #[must_use]
+    pub fn with_room_for(mut self, ingresses: usize) -> Self {
+        // So many are within the defaults.
+        if ingresses > 10_000 {
+            self.manifest["spec"]["controller"]["limits"] = json!({
+                "objectsPerNamespace": 2 * ingresses, "storeBytes": ingresses << 14, "watchedBytes": ingresses << 16,
+                "fileBytes": 256 << 20, "mapEntries": 10 * ingresses, "servers": 5 * ingresses, "files": 2 * ingresses,
+            });
+        }
+        self
+    }
+
     /// The same for these namespaces.
     #[must_use]
     pub fn watching(mut self, namespaces: &[&str]) -> Self {

@@ -17,6 +17,11 @@ use haptic_text::{Digest, patch::Content};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, net::IpAddr};
 
+/// Bytes of all files of one bundle.
+pub const LARGEST_BUNDLE: usize = 64 << 20;
+/// Bytes of one body: of what JSON escapes, a byte of a bundle takes two.
+pub const LARGEST_BODY: usize = 2 * LARGEST_BUNDLE;
+
 /// Which leadership an order comes from; agents refuse orders of an older one. The default is that of a controller
 /// without an election, which is never too old.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

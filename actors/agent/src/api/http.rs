@@ -8,18 +8,16 @@ use actix_web::{
     App, HttpRequest, HttpResponse, HttpServer,
     body::MessageBody,
     dev::{ServerHandle, ServiceRequest, ServiceResponse},
-    http::header,
+    http::header::{self, ContentType},
     middleware::{Next, from_fn},
     web::{self, Bytes, Data},
 };
-use haptic_model::agent_api::Apply;
+use haptic_model::agent_api::{Apply, LARGEST_BODY, RunningBundle};
 use serde::Deserialize;
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
 
-/// The largest order.
-const LARGEST_BODY: usize = 32 << 20;
 /// How long requests under way may take to be answered once the agent ends. None of them changes anything any more.
 const ANSWERING: Duration = Duration::from_millis(500);
 
@@ -172,9 +170,20 @@ async fn runtime(agent: Data<AgentHandle>) -> HttpResponse {
 
 async fn bundle(agent: Data<AgentHandle>) -> HttpResponse {
     match agent.bundle().await {
-        Ok(bundle) => HttpResponse::Ok().json(bundle),
+        Ok(bundle) => match written(&bundle) {
+            Ok(json) => HttpResponse::Ok().content_type(ContentType::json()).body(json),
+            Err(error) => HttpResponse::InternalServerError().json(error_json(&error.to_string())),
+        },
         Err(error) => HttpResponse::InternalServerError().json(error_json(&error.to_string())),
     }
+}
+
+/// As JSON, in memory that need not grow: megabytes would be there twice meanwhile.
+fn written(bundle: &RunningBundle) -> serde_json::Result<Vec<u8>> {
+    let bytes: usize = bundle.files.iter().map(|(path, content)| path.len() + content.len()).sum();
+    let mut json = Vec::with_capacity(bytes + bytes / 8);
+    serde_json::to_writer(&mut json, bundle)?;
+    Ok(json)
 }
 
 async fn apply(agent: Data<AgentHandle>, _: HttpRequest, body: Bytes) -> HttpResponse {

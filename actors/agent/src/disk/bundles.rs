@@ -10,7 +10,7 @@ use crate::{
 };
 use haptic_model::{
     Generation,
-    agent_api::{Running, RunningBundle},
+    agent_api::{LARGEST_BUNDLE, Running, RunningBundle},
 };
 use haptic_text::{Digest, SplicedText};
 use serde::{Deserialize, Serialize};
@@ -429,11 +429,8 @@ impl<'a> Writing<'a> {
 
     fn count(&mut self, bytes: u64) -> io::Result<()> {
         self.bytes += bytes;
-        if self.bytes > crate::disk::request::MOST_BYTES as u64 {
-            return Err(io::Error::other(format!(
-                "the bundle has more than {} bytes",
-                crate::disk::request::MOST_BYTES
-            )));
+        if self.bytes > LARGEST_BUNDLE as u64 {
+            return Err(io::Error::other(format!("the bundle has more than {} bytes", LARGEST_BUNDLE)));
         }
         Ok(())
     }

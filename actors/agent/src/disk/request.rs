@@ -1,6 +1,9 @@
 //! Is an order well-formed? Nothing of it is written before this says so.
 
-use haptic_model::{agent_api::Apply, bundle::digest_of_files};
+use haptic_model::{
+    agent_api::{Apply, LARGEST_BUNDLE},
+    bundle::digest_of_files,
+};
 use haptic_text::Digest;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,8 +11,6 @@ use std::collections::{BTreeMap, BTreeSet};
 const MOST_FILES: usize = 50_000;
 /// Bytes of a file's path.
 const LONGEST_PATH: usize = 512;
-/// Bytes of all files of one bundle.
-pub(crate) const MOST_BYTES: usize = 64 << 20;
 /// The name HAProxy is started with.
 pub(crate) const CONFIG: &str = "haproxy.cfg";
 
@@ -20,8 +21,8 @@ pub(crate) const CONFIG: &str = "haproxy.cfg";
 pub fn check(apply: &Apply) -> Result<(), String> {
     apply.files.keys().try_for_each(|path| check_path(path))?;
     let total: u64 = apply.contents.values().map(|content| content.sent() as u64).sum();
-    if total > MOST_BYTES as u64 {
-        return Err(format!("the contents have {total} bytes and {MOST_BYTES} are possible"));
+    if total > LARGEST_BUNDLE as u64 {
+        return Err(format!("the contents have {total} bytes and {LARGEST_BUNDLE} are possible"));
     }
     let known = |path: &&String| apply.files.get(*path).is_none_or(Option::is_none);
     match apply.contents.keys().find(known) {

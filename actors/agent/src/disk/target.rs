@@ -9,7 +9,7 @@ use crate::{
 };
 use haptic_model::{
     Generation,
-    agent_api::{Apply, Outcome, Running, RunningBundle},
+    agent_api::{Apply, LARGEST_BUNDLE, Outcome, Running, RunningBundle},
 };
 use haptic_text::{Content, Digest, SplicedText};
 use std::{collections::BTreeMap, io};
@@ -149,7 +149,7 @@ impl Available<'_> {
             Content::Patch(patch) => {
                 let known = self.live.and_then(|live| live.texts.get(&patch.of).cloned());
                 let Some(old) = known.or_else(|| had.read(patch.of).ok().flatten()) else { return Ok(None) };
-                let patched = old.patched(&patch, request::MOST_BYTES);
+                let patched = old.patched(&patch, LARGEST_BUNDLE);
                 patched.map_err(|e| failed(format!("the patch of {path:?} cannot be applied: {e}")))?
             }
         };

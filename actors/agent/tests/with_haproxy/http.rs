@@ -3,7 +3,7 @@
 use crate::setting::{Backend, Setting, bring, order, reload};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use haptic_agent::{Agent, AgentError, AgentOptions, CredentialsSource, RunningAgent, TlsSource};
-use haptic_model::agent_api::{Outcome, RunningBundle, Status};
+use haptic_model::agent_api::{LARGEST_BODY, Outcome, RunningBundle, Status};
 use std::net::SocketAddr;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -92,6 +92,23 @@ async fn a_binary_that_is_not_there_is_named() {
     assert!(error.contains("this is not HAProxy"), "{error}");
 }
 
+/// What 100,000 routes need.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_bundle_comes_in_one_order_and_can_be_read_again() {
+    let setting = Setting::new(VARIABLE);
+    let agent = serving(&setting).await;
+    let address = agent.local_addr().unwrap();
+    let one = Backend::start("one").await;
+    let mut files = setting.files(&[one.line("s1")]);
+    files.insert("general/large.txt".to_owned(), "line\n".repeat(9 << 20));
+    let body = serde_json::to_string(&order(None, &files, reload())).unwrap();
+    let (code, answer) = call(address, "POST", "/v1/apply", Some("first"), &body).await;
+    assert_eq!(code, 200, "{answer}");
+    let (_, bundle) = call(address, "GET", "/v1/bundle", Some("first"), "").await;
+    assert!(serde_json::from_str::<RunningBundle>(&bundle).unwrap().files == files);
+    agent.stop(false).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_controller_can_do_all_over_http() {
     let setting = Setting::new(VARIABLE);
@@ -131,7 +148,7 @@ async fn a_body_that_is_too_large_is_refused() {
     let setting = Setting::new(VARIABLE);
     let agent = serving(&setting).await;
     let address = agent.local_addr().unwrap();
-    let code = call(address, "POST", "/v1/apply", Some("first"), &" ".repeat((32 << 20) + 1)).await.0;
+    let code = call(address, "POST", "/v1/apply", Some("first"), &" ".repeat(LARGEST_BODY + 1)).await.0;
     assert!(code == 413 || code == 0, "{code}");
     assert_eq!(call(address, "GET", "/v1/status", Some("first"), "").await.0, 200);
     agent.stop(false).await;

@@ -2,20 +2,19 @@
 
 use super::{TransportError, error::Peer, tls};
 use awc::{
-    Client, Connector,
-    error::{ConnectError, SendRequestError},
+    Client, ClientResponse, Connector,
+    error::{ConnectError, PayloadError, SendRequestError},
     http::{
         Method, StatusCode,
         header::{self, HeaderMap},
     },
 };
 use base64::Engine;
-use bytes::Bytes;
-use haptic_model::{ActiveConfig, HaproxyPod, config::Credentials, crd::Scheme};
+use bytes::{Bytes, BytesMut};
+use futures::{Stream, TryStreamExt};
+use haptic_model::{ActiveConfig, HaproxyPod, agent_api::LARGEST_BODY, config::Credentials, crd::Scheme};
 use std::{cell::Cell, net::SocketAddr, sync::Arc, time::Duration};
 
-/// The largest answer read: a running bundle of a large configuration.
-const BODY_LIMIT: usize = 64 * 1024 * 1024;
 /// Making a connection inside a cluster.
 const CONNECT_LIMIT: Duration = Duration::from_secs(2);
 /// As much of an unexpected answer as a person needs.
@@ -160,7 +159,7 @@ impl Caller {
                 None => request.send(),
             };
             let mut response = sent.await.map_err(|error| self.explain(path, &error))?.timeout(limit);
-            let body = response.body().limit(BODY_LIMIT).await.map_err(|error| self.broken(path, &error))?;
+            let body = body_of(&mut response).await.map_err(|error| self.broken(path, &error))?;
             Ok(PodReply { status: response.status(), headers: response.headers().clone(), body })
         };
         match tokio::time::timeout(limit, exchange).await {
@@ -206,6 +205,23 @@ impl Caller {
     pub fn failed(&self, call: &'static str, answer: String) -> TransportError {
         TransportError::Failed { peer: self.peer, address: self.address.clone(), call, answer }
     }
+}
+
+/// The body, in memory that need not grow: a bundle has megabytes, which would be there twice meanwhile.
+async fn body_of<S>(response: &mut ClientResponse<S>) -> Result<Bytes, PayloadError>
+where
+    S: Stream<Item = Result<Bytes, PayloadError>> + Unpin,
+{
+    let length = response.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+    let length: Option<usize> = length.and_then(|length| length.parse().ok());
+    let mut body = BytesMut::with_capacity(length.unwrap_or_default().min(LARGEST_BODY));
+    while let Some(chunk) = response.try_next().await? {
+        if body.len() + chunk.len() > LARGEST_BODY {
+            return Err(PayloadError::Overflow);
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body.freeze())
 }
 
 /// rustls hands its errors over inside those of the connection.

@@ -2,15 +2,16 @@
 
 use super::{
     progress::{FleetProgress, ProgrammedProof, RenderedSince, parts_of_listeners, parts_of_route},
+    services::depend_on_others,
     status::{GatewayAddresses, GatewayStatusChange, StatusContext},
 };
 use haptic_model::{
     Generation,
-    gateway::{GatewayVerdict, ListenerVerdict, ParentVerdict, RouteVerdict, StatusCondition},
+    gateway::{GatewayPort, GatewayVerdict, ListenerVerdict, ParentVerdict, RouteVerdict, StatusCondition},
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 const OURS: &str = "haproxy-haptic.org/gateway-controller";
 
@@ -49,6 +50,24 @@ fn gateway(generation: i64, listeners: Vec<ListenerVerdict>) -> GatewayVerdict {
         addresses: Vec::new(),
         labels: Default::default(),
         annotations: Default::default(),
+    }
+}
+
+#[test]
+fn services_are_looked_at_for_ports_and_uids_and_not_for_routes() {
+    let name = || (Arc::from("shop"), Arc::from("edge"));
+    let of = |verdict: &GatewayVerdict| BTreeMap::from([(name(), Arc::new(verdict.clone()))]);
+    let known = gateway(1, vec![listener("web", true, 3)]);
+    let with_routes = gateway(2, vec![listener("web", true, 4)]);
+    let ports = vec![GatewayPort { port: 80, target: 20_000 }];
+    for (now, is_other) in [
+        (of(&known), false),
+        (of(&with_routes), false),
+        (of(&GatewayVerdict { ports, ..known.clone() }), true),
+        (of(&GatewayVerdict { uid: "another".into(), ..known.clone() }), true),
+        (BTreeMap::new(), true),
+    ] {
+        assert_eq!(depend_on_others(&of(&known), &now), is_other, "{now:?}");
     }
 }
 

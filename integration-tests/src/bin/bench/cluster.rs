@@ -71,7 +71,11 @@ impl Measurement {
         }
         say(&format!("the API server has all objects after {:.0} s", writing.elapsed().as_secs_f32()));
         scene
-            .configure_with(&registration::configuration(&scene, scene.configuration()?, &json!({})))
+            .configure_with(&registration::configuration(
+                &scene,
+                scene.configuration()?.with_room_for(self.dataset.ingresses),
+                &json!({}),
+            ))
             .await?;
 
         let changes = Cell::new(0);
@@ -101,7 +105,7 @@ impl Measurement {
         changes: &Cell<usize>,
         figures: &mut Figures,
     ) -> Outcome {
-        let mut configuration = scene.configuration()?.manifest;
+        let mut configuration = scene.configuration()?.with_room_for(self.dataset.ingresses).manifest;
         let dataplane = &mut configuration["spec"]["dataplane"];
         dataplane["minDeploymentInterval"] = json!("2s");
         dataplane["deploymentTimeout"] = json!("120s");
