@@ -19,7 +19,7 @@ pub const DOMAINS: usize = 10;
 /// Of the first endpoint; those before are the clusters', controllers' and HAProxys'.
 const FIRST: Ipv4Addr = Ipv4Addr::new(10, 99, 16, 0);
 
-/// How many of them this machine has. After so many changes an address comes again.
+/// How many of them this machine has. After so many changes an address comes again, and of 100,000 Ingresses several have one.
 const ADDRESSES: usize = 240 * 256;
 
 /// Which objects there are.
@@ -172,7 +172,7 @@ fn slice(service: &str, addresses: &[Ipv4Addr]) -> Value {
 }
 
 fn address(number: usize) -> Ipv4Addr {
-    Ipv4Addr::from_bits(FIRST.to_bits() + u32::try_from(number).unwrap_or(u32::MAX >> 1))
+    Ipv4Addr::from_bits(FIRST.to_bits() + u32::try_from(number % ADDRESSES).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -197,6 +197,12 @@ mod tests {
         assert_eq!(addresses.len(), 30_000);
         assert_eq!(addresses.iter().collect::<HashSet<_>>().len(), addresses.len());
         assert!(addresses.iter().all(|address| address.starts_with("10.99.")));
+    }
+
+    #[test]
+    fn a_hundred_thousand_are_in_the_network_of_the_tests() {
+        let addresses = Dataset { ingresses: 100_000, later: 20 }.last().addresses();
+        assert!(addresses.iter().all(|address| address.octets()[..2] == [10, 99]), "{addresses:?}");
     }
 
     #[test]
