@@ -124,7 +124,7 @@ fn drop_foreign_formats(schema: &mut Value) {
     }
 }
 
-/// The schema of `spec`, as the API server has it. It takes longer to make than a configuration to read.
+/// The schema of `spec`, as the API server has it. Made from all its types, and the same for each configuration.
 static SPEC_SCHEMA: LazyLock<Value> = LazyLock::new(|| {
     let mut crd = crd();
     let spec = crd.pointer_mut("/spec/versions/0/schema/openAPIV3Schema/properties/spec");

@@ -32,7 +32,7 @@ pub struct Library {
     pub text: &'static str,
     /// More files of it, each like a library of its own with other parts.
     pub more: &'static [&'static str],
-    /// Its `spec` in JSON, once it was asked for: YAML takes twenty times as long to read, and a tree takes thrice the memory.
+    /// Its `spec` in JSON, once it was asked for: YAML takes longer to read, and a tree more memory.
     json: OnceLock<Box<[u8]>>,
 }
 

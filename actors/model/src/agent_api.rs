@@ -22,6 +22,16 @@ pub const LARGEST_BUNDLE: usize = 64 << 20;
 /// Bytes of one body: of what JSON escapes, a byte of a bundle takes two.
 pub const LARGEST_BODY: usize = 2 * LARGEST_BUNDLE;
 
+/// A message as JSON, in memory that need not grow: megabytes would be there twice meanwhile. `bytes`: about how many its contents have.
+///
+/// # Errors
+/// Never in practice: it is plain data.
+pub fn written(message: &impl Serialize, bytes: usize) -> serde_json::Result<Vec<u8>> {
+    let mut json = Vec::with_capacity(bytes + bytes / 8);
+    serde_json::to_writer(&mut json, message)?;
+    Ok(json)
+}
+
 /// Which leadership an order comes from; agents refuse orders of an older one. The default is that of a controller
 /// without an election, which is never too old.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

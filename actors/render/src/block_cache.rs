@@ -116,7 +116,7 @@ pub struct BlockCache<'k> {
     new: HashSet<usize>,
     /// Where the next block is expected.
     next: Cell<BlockNumber>,
-    /// Those of which a block is kept. Of one that is never kept, nothing is looked for among all that are.
+    /// The places in templates of which any block is kept: where none ever is, none is looked for among all.
     sites: OnceCell<HashSet<usize>>,
     by_object: OnceCell<HashMap<(usize, usize), BlockNumber>>,
     alike: Alike,

@@ -4,9 +4,9 @@ use crate::{
     digest::Digest,
     patch::{Patch, PatchError, Piece},
 };
-use std::{fmt, ops::Range, sync::Arc};
+use std::{borrow::Cow, fmt, ops::Range, sync::Arc};
 
-/// A text of more stretches is made one again: each change of a file adds two.
+/// A text of more stretches is copied: each change of a file adds two.
 const MOST_STRETCHES: usize = 1 << 12;
 
 /// A text that shares its stretches. Cheap to clone while these are few.
@@ -32,8 +32,8 @@ impl SharedStretch {
 
 impl From<String> for SplicedText {
     fn from(text: String) -> Self {
-        let mut whole = Self::default();
-        whole.push(Arc::new(text), None);
+        let (mut whole, range) = (Self::default(), 0..text.len());
+        whole.push(&Arc::new(text), range);
         whole
     }
 }
@@ -65,56 +65,62 @@ impl SplicedText {
         }
     }
 
+    /// It as one piece of memory; a copy where it is several.
+    #[must_use]
+    pub fn text(&self) -> Cow<'_, str> {
+        match &*self.stretches {
+            [] => Cow::Borrowed(""),
+            [only] => Cow::Borrowed(only.as_str()),
+            _ => Cow::Owned(self.to_string()),
+        }
+    }
+
     /// What `patch` makes of it, of at most `longest` bytes.
     ///
     /// # Errors
     /// [`PatchError`] when this is not what the patch was made from.
     pub fn patched(&self, patch: &Patch, longest: usize) -> Result<Self, PatchError> {
-        let mut new = Self::default();
+        let mut new = Splicing::default();
         for piece in &patch.pieces {
             match piece {
-                Piece::Put(text) => new.push(Arc::new(text.clone()), None),
+                Piece::Put(text) => new.put(text),
                 Piece::Keep(from, bytes) => {
                     let end = from.checked_add(*bytes).ok_or(PatchError::Outside)?;
-                    self.copy_into(&mut new, *from..end).ok_or(PatchError::Outside)?;
+                    self.keep(*from..end, &mut new).ok_or(PatchError::Outside)?;
                 }
             }
-            if new.length > longest {
+            if new.length() > longest {
                 return Err(PatchError::TooLong(longest));
             }
         }
-        let is_wasteful = new.stretches.len() > MOST_STRETCHES || new.held() > 2 * new.length;
-        Ok(if is_wasteful { Self::from(new.to_string()) } else { new })
+        Ok(new.finish())
     }
 
     /// Adds the stretches of `range` to `new`; `None` when they are not all there, or half a character is at an end.
-    fn copy_into(&self, new: &mut Self, range: Range<usize>) -> Option<()> {
+    fn keep(&self, range: Range<usize>, new: &mut Splicing) -> Option<()> {
         if range.end > self.length {
             return None;
         }
         let first = self.stretches.partition_point(|stretch| stretch.at + stretch.range.len() <= range.start);
         for stretch in self.stretches.get(first..)?.iter().take_while(|stretch| stretch.at < range.end) {
-            let within = |at: usize| {
-                stretch.range.start + at.clamp(stretch.at, stretch.at + stretch.range.len()) - stretch.at
-            };
+            let end = stretch.at + stretch.range.len();
+            let within = |at: usize| stretch.range.start + at.clamp(stretch.at, end) - stretch.at;
             let part = within(range.start)..within(range.end);
             stretch.of.get(part.clone())?;
-            new.push(stretch.of.clone(), Some(part));
+            new.share(&stretch.of, part);
         }
         Some(())
     }
 
-    /// Adds `range` of a text, or all of it, to the end.
-    fn push(&mut self, of: Arc<String>, range: Option<Range<usize>>) {
-        let range = range.unwrap_or(0..of.len());
+    fn push(&mut self, of: &Arc<String>, range: Range<usize>) {
         let (at, bytes) = (self.length, range.len());
         self.length += bytes;
         match self.stretches.last_mut() {
             _ if bytes == 0 => {}
-            Some(last) if Arc::ptr_eq(&last.of, &of) && last.range.end == range.start => {
-                last.range.end = range.end
+            Some(last) if Arc::ptr_eq(&last.of, of) && last.range.end == range.start => {
+                last.range.end = range.end;
             }
-            _ => self.stretches.push(SharedStretch { at, of, range }),
+            _ => self.stretches.push(SharedStretch { at, of: of.clone(), range }),
         }
     }
 
@@ -125,6 +131,44 @@ impl SplicedText {
         texts.sort_unstable();
         texts.dedup();
         texts.iter().map(|(_, bytes)| bytes).sum()
+    }
+}
+
+/// A text that is being put together: shared as long as it has few stretches, so that no patch takes more room than its result.
+#[derive(Default)]
+struct Splicing {
+    shared: SplicedText,
+    copied: Option<String>,
+}
+
+impl Splicing {
+    fn length(&self) -> usize {
+        self.copied.as_ref().map_or(self.shared.length, String::len)
+    }
+
+    fn put(&mut self, text: &str) {
+        match &mut self.copied {
+            Some(copied) => copied.push_str(text),
+            None => self.share(&Arc::new(text.to_owned()), 0..text.len()),
+        }
+    }
+
+    fn share(&mut self, of: &Arc<String>, range: Range<usize>) {
+        if let Some(copied) = &mut self.copied {
+            return copied.push_str(of.get(range).unwrap_or_default());
+        }
+        self.shared.push(of, range);
+        if self.shared.stretches.len() > MOST_STRETCHES {
+            self.copied = Some(std::mem::take(&mut self.shared).to_string());
+        }
+    }
+
+    fn finish(self) -> SplicedText {
+        match self.copied {
+            Some(copied) => copied.into(),
+            None if self.shared.held() > 2 * self.shared.length => self.shared.to_string().into(),
+            None => self.shared,
+        }
     }
 }
 
@@ -182,6 +226,17 @@ mod tests {
             assert!(text.stretches.len() <= MOST_STRETCHES && text.len() == 20_000);
         }
         assert_eq!(text.to_string(), format!("{}{}", "baa".repeat(6_000), "a".repeat(2_000)));
+    }
+
+    #[test]
+    fn a_patch_of_a_million_pieces_leaves_few_stretches_too() {
+        let text = SplicedText::from("ab".to_owned());
+        let pieces = (0..1_000_000).map(|n| Piece::Keep(n % 2, 1));
+        let many = text.patched(&patch(pieces), 1_000_000).unwrap();
+        assert_eq!((many.len(), many.stretches.len()), (1_000_000, 1));
+        assert_eq!(many.text(), "ab".repeat(500_000));
+        let pieces = (0..1_000_000).map(|_| Piece::Keep(0, 1));
+        assert_eq!(text.patched(&patch(pieces), 999_999).unwrap_err(), PatchError::TooLong(999_999));
     }
 
     proptest! {

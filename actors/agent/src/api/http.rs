@@ -12,7 +12,7 @@ use actix_web::{
     middleware::{Next, from_fn},
     web::{self, Bytes, Data},
 };
-use haptic_model::agent_api::{Apply, LARGEST_BODY, RunningBundle};
+use haptic_model::agent_api::{self, Apply, LARGEST_BODY, RunningBundle};
 use serde::Deserialize;
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 use tokio::task::JoinHandle;
@@ -170,7 +170,7 @@ async fn runtime(agent: Data<AgentHandle>) -> HttpResponse {
 
 async fn bundle(agent: Data<AgentHandle>) -> HttpResponse {
     match agent.bundle().await {
-        Ok(bundle) => match written(&bundle) {
+        Ok(bundle) => match agent_api::written(&bundle, bytes_of(&bundle)) {
             Ok(json) => HttpResponse::Ok().content_type(ContentType::json()).body(json),
             Err(error) => HttpResponse::InternalServerError().json(error_json(&error.to_string())),
         },
@@ -178,12 +178,9 @@ async fn bundle(agent: Data<AgentHandle>) -> HttpResponse {
     }
 }
 
-/// As JSON, in memory that need not grow: megabytes would be there twice meanwhile.
-fn written(bundle: &RunningBundle) -> serde_json::Result<Vec<u8>> {
-    let bytes: usize = bundle.files.iter().map(|(path, content)| path.len() + content.len()).sum();
-    let mut json = Vec::with_capacity(bytes + bytes / 8);
-    serde_json::to_writer(&mut json, bundle)?;
-    Ok(json)
+/// About how many bytes the bundle has.
+fn bytes_of(bundle: &RunningBundle) -> usize {
+    bundle.files.iter().map(|(path, content)| path.len() + content.len()).sum()
 }
 
 async fn apply(agent: Data<AgentHandle>, _: HttpRequest, body: Bytes) -> HttpResponse {

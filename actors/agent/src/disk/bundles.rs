@@ -430,7 +430,7 @@ impl<'a> Writing<'a> {
     fn count(&mut self, bytes: u64) -> io::Result<()> {
         self.bytes += bytes;
         if self.bytes > LARGEST_BUNDLE as u64 {
-            return Err(io::Error::other(format!("the bundle has more than {} bytes", LARGEST_BUNDLE)));
+            return Err(io::Error::other(format!("the bundle has more than {LARGEST_BUNDLE} bytes")));
         }
         Ok(())
     }

@@ -327,7 +327,7 @@ impl<'a> ApplyOrder<'a> {
                 let target = stored.as_target();
                 target.content(bundles, Some(stored), &target.config).ok()
             });
-            Some(addresses::new_addresses(&before.unwrap_or_default().to_string(), &after.to_string()))
+            Some(addresses::new_addresses(&before.unwrap_or_default().text(), &after.text()))
         });
         match addresses::taken(&new.await?.unwrap_or_default()) {
             None => Ok(()),

@@ -115,7 +115,7 @@ async fn difference(
     let text = state.disk.run(move |bundles, stored| target.content(bundles, stored, &file)).await;
     // A file that is gone from the disk is found by the check of the disk.
     let Ok(Ok(text)) = text else { return Ok(None) };
-    let text = text.to_string();
+    let text = text.text();
     if *loaded == LoadedAs::Certificate {
         let shown = worker.channel.ask(&certificate::show(path)).await?;
         return Ok(Leaf::of(&text).difference(&shown));

@@ -9,7 +9,7 @@ use awc::http::StatusCode;
 use futures::FutureExt;
 use haptic_model::{
     ActiveConfig, HaproxyPod,
-    agent_api::{Apply, Incarnation, Outcome, RunningBundle, Runtime, Status},
+    agent_api::{Apply, Incarnation, LARGEST_BODY, Outcome, RunningBundle, Runtime, Status, written},
 };
 use haptic_runtime::cpu;
 use haptic_text::Content;
@@ -76,7 +76,8 @@ impl Transport for AgentTransport {
     }
 
     fn running_bundle(&self) -> CallFuture<'_, Option<RunningBundle>> {
-        self.get(PodCall::get("/v1/bundle", self.apply_limit))
+        let call = PodCall { longest_answer: LARGEST_BODY, ..PodCall::get("/v1/bundle", self.apply_limit) };
+        self.get(call)
     }
 
     fn runtime(&self) -> CallFuture<'_, Runtime> {
@@ -94,11 +95,12 @@ impl Transport for AgentTransport {
 
     fn apply(&self, order: Arc<Apply>) -> CallFuture<'_, Outcome> {
         async move {
-            let body = if sent(&order) > WRITTEN_AT_ONCE {
-                let written = cpu("deploy", move || written(&order)).await;
+            let bytes = sent(&order);
+            let body = if bytes > WRITTEN_AT_ONCE {
+                let written = cpu("deploy", move || written(&*order, bytes)).await;
                 written.map_err(|error| TransportError::Setup(error.to_string()))?
             } else {
-                written(&order)
+                written(&*order, bytes)
             };
             let body = body.map_err(|error| {
                 TransportError::Setup(format!("the order cannot be written as JSON: {error}"))
@@ -109,14 +111,6 @@ impl Transport for AgentTransport {
         }
         .boxed_local()
     }
-}
-
-/// As JSON, in memory that need not grow: megabytes would be there twice meanwhile.
-fn written(order: &Apply) -> serde_json::Result<Vec<u8>> {
-    let sent = sent(order);
-    let mut body = Vec::with_capacity(sent + sent / 8);
-    serde_json::to_writer(&mut body, order)?;
-    Ok(body)
 }
 
 /// About how many bytes the order has.

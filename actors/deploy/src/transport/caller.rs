@@ -12,9 +12,11 @@ use awc::{
 use base64::Engine;
 use bytes::{Bytes, BytesMut};
 use futures::{Stream, TryStreamExt};
-use haptic_model::{ActiveConfig, HaproxyPod, agent_api::LARGEST_BODY, config::Credentials, crd::Scheme};
+use haptic_model::{ActiveConfig, HaproxyPod, config::Credentials, crd::Scheme};
 use std::{cell::Cell, net::SocketAddr, sync::Arc, time::Duration};
 
+/// Bytes of an answer, but for a bundle.
+const LONGEST_ANSWER: usize = 64 << 20;
 /// Making a connection inside a cluster.
 const CONNECT_LIMIT: Duration = Duration::from_secs(2);
 /// As much of an unexpected answer as a person needs.
@@ -50,6 +52,8 @@ pub struct PodCall<'a> {
     pub body: Option<Bytes>,
     /// The whole exchange takes no longer.
     pub limit: Duration,
+    /// No more bytes are read.
+    pub longest_answer: usize,
 }
 
 /// What was answered.
@@ -66,7 +70,8 @@ impl<'a> PodCall<'a> {
     #[must_use]
     pub fn get(path: &'static str, limit: Duration) -> Self {
         let (method, target) = (Method::GET, path);
-        Self { method, path, target, content_type: None, header: None, body: None, limit }
+        let longest_answer = LONGEST_ANSWER;
+        Self { method, path, target, content_type: None, header: None, body: None, limit, longest_answer }
     }
 
     /// A call with a body.
@@ -141,7 +146,7 @@ impl Caller {
     }
 
     async fn call_as(&self, authorization: &str, call: PodCall<'_>) -> Result<PodReply, TransportError> {
-        let PodCall { method, path, target, content_type, header, body, limit } = call;
+        let PodCall { method, path, target, content_type, header, body, limit, longest_answer } = call;
         // awc's own limit, 5 s, is shorter than a reload may take: it is off, and ours counts.
         let mut request = self
             .client
@@ -159,7 +164,8 @@ impl Caller {
                 None => request.send(),
             };
             let mut response = sent.await.map_err(|error| self.explain(path, &error))?.timeout(limit);
-            let body = body_of(&mut response).await.map_err(|error| self.broken(path, &error))?;
+            let body =
+                body_of(&mut response, longest_answer).await.map_err(|error| self.broken(path, &error))?;
             Ok(PodReply { status: response.status(), headers: response.headers().clone(), body })
         };
         match tokio::time::timeout(limit, exchange).await {
@@ -208,15 +214,15 @@ impl Caller {
 }
 
 /// The body, in memory that need not grow: a bundle has megabytes, which would be there twice meanwhile.
-async fn body_of<S>(response: &mut ClientResponse<S>) -> Result<Bytes, PayloadError>
+async fn body_of<S>(response: &mut ClientResponse<S>, longest: usize) -> Result<Bytes, PayloadError>
 where
     S: Stream<Item = Result<Bytes, PayloadError>> + Unpin,
 {
     let length = response.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
     let length: Option<usize> = length.and_then(|length| length.parse().ok());
-    let mut body = BytesMut::with_capacity(length.unwrap_or_default().min(LARGEST_BODY));
+    let mut body = BytesMut::with_capacity(length.unwrap_or_default().min(longest));
     while let Some(chunk) = response.try_next().await? {
-        if body.len() + chunk.len() > LARGEST_BODY {
+        if body.len() + chunk.len() > longest {
             return Err(PayloadError::Overflow);
         }
         body.extend_from_slice(&chunk);

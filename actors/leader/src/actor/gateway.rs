@@ -450,7 +450,7 @@ impl GatewayStatusActor {
             return;
         }
         let verdicts = &rendered.gateway_verdicts;
-        if services::depend_on_others(&self.queue.verdicts().gateways, &verdicts.gateways) {
+        if services::may_differ(&self.queue.verdicts().gateways, &verdicts.gateways) {
             self.services.changed();
         }
         self.queue.rendered(generation, verdicts, Instant::now());

@@ -46,17 +46,15 @@ pub(crate) struct ServicesBrought {
     pub(crate) failures: BTreeMap<NamespacedName, String>,
 }
 
-/// Whether Services of Gateways with the verdicts `now` may be others than `before`: routes come and go without them.
-pub(crate) fn depend_on_others(
+/// Whether Services of Gateways with the verdicts `now` may differ from those with `before`: routes come and go without them.
+pub(crate) fn may_differ(
     before: &BTreeMap<NamespacedName, Arc<GatewayVerdict>>,
     now: &BTreeMap<NamespacedName, Arc<GatewayVerdict>>,
 ) -> bool {
     let is_other = |(before, now): (&Arc<GatewayVerdict>, &Arc<GatewayVerdict>)| {
-        let of = |verdict: &Arc<GatewayVerdict>| {
-            let GatewayVerdict { uid, ports, addresses, labels, annotations, .. } = &**verdict;
-            (uid.clone(), ports.clone(), addresses.clone(), labels.clone(), annotations.clone())
-        };
-        !Arc::ptr_eq(before, now) && of(before) != of(now)
+        !Arc::ptr_eq(before, now)
+            && (&before.uid, &before.ports, &before.addresses, &before.labels, &before.annotations)
+                != (&now.uid, &now.ports, &now.addresses, &now.labels, &now.annotations)
     };
     !before.keys().eq(now.keys()) || before.values().zip(now.values()).any(is_other)
 }

@@ -2,7 +2,7 @@
 
 use super::{
     progress::{FleetProgress, ProgrammedProof, RenderedSince, parts_of_listeners, parts_of_route},
-    services::depend_on_others,
+    services::may_differ,
     status::{GatewayAddresses, GatewayStatusChange, StatusContext},
 };
 use haptic_model::{
@@ -54,7 +54,7 @@ fn gateway(generation: i64, listeners: Vec<ListenerVerdict>) -> GatewayVerdict {
 }
 
 #[test]
-fn services_are_looked_at_for_ports_and_uids_and_not_for_routes() {
+fn services_are_looked_at_when_what_they_are_made_of_differs_and_not_for_routes() {
     let name = || (Arc::from("shop"), Arc::from("edge"));
     let of = |verdict: &GatewayVerdict| BTreeMap::from([(name(), Arc::new(verdict.clone()))]);
     let known = gateway(1, vec![listener("web", true, 3)]);
@@ -65,9 +65,15 @@ fn services_are_looked_at_for_ports_and_uids_and_not_for_routes() {
         (of(&with_routes), false),
         (of(&GatewayVerdict { ports, ..known.clone() }), true),
         (of(&GatewayVerdict { uid: "another".into(), ..known.clone() }), true),
+        (of(&GatewayVerdict { addresses: vec![("IPAddress".into(), None)], ..known.clone() }), true),
+        (of(&GatewayVerdict { labels: BTreeMap::from([("a".into(), "b".into())]), ..known.clone() }), true),
+        (
+            of(&GatewayVerdict { annotations: BTreeMap::from([("a".into(), "b".into())]), ..known.clone() }),
+            true,
+        ),
         (BTreeMap::new(), true),
     ] {
-        assert_eq!(depend_on_others(&of(&known), &now), is_other, "{now:?}");
+        assert_eq!(may_differ(&of(&known), &now), is_other, "{now:?}");
     }
 }
 
