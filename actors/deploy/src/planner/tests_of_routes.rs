@@ -245,6 +245,15 @@ fn maps_and_lists_of_patterns_follow_their_use() {
     }
 }
 
+/// By the lines of haproxy.cfg, whatever they are called.
+#[test]
+fn what_rules_ask_first_gets_its_entries_last_and_loses_them_first() {
+    let without = given("", &[]);
+    let with = given("", &[("maps/lan.lst", "10.0.0.0/8; "), ("maps/host.map", "a.example b; ")]);
+    assert_eq!(on_3_4(&without, &with), "add map maps/host.map a.example b; add acl maps/lan.lst 10.0.0.0/8");
+    assert_eq!(on_3_4(&with, &without), "del acl maps/lan.lst 10.0.0.0/8; del map maps/host.map a.example");
+}
+
 #[test]
 fn a_frontends_limit_changes_at_run_time() {
     let with = |text: &str| {

@@ -212,6 +212,33 @@ fn a_route_is_attached_where_it_may_be() {
 }
 
 #[test]
+fn a_service_that_comes_or_goes_is_seen_by_the_routes_that_name_it() {
+    let mut world = World::new();
+    world.gateway("gw", json!([http("plain", None)]));
+    let to =
+        |service: &str| json!({"parentRefs": [{"name": "gw", "namespace": "edge"}], "rules": rules(service)});
+    let resolves = |world: &mut World, route: &str| {
+        let (verdicts, _) = world.resolved();
+        let verdict = &verdicts.routes[&(RouteKind::Http, name("shop", route))];
+        said(&verdict.parents[0].conditions, "ResolvedRefs").0
+    };
+    world.put("HTTPRoute", "shop", "early", to("late"));
+    world.put("HTTPRoute", "shop", "other", to("s1"));
+    assert!(!resolves(&mut world, "early"));
+    world.put("Service", "shop", "late", json!({"ports": [{"port": 80}]}));
+    assert!(resolves(&mut world, "early"));
+    world.put("HTTPRoute", "shop", "early", to("s2"));
+    assert!(resolves(&mut world, "early") && world.model.naming.len() == 2);
+    world.delete("Service", &name("shop", "late"));
+    assert!(resolves(&mut world, "early"));
+    world.delete("Service", &name("shop", "s2"));
+    assert!(!resolves(&mut world, "early") && resolves(&mut world, "other"));
+    world.delete("HTTPRoute", &name("shop", "early"));
+    world.resolved();
+    assert_eq!(world.model.naming.len(), 1);
+}
+
+#[test]
 fn what_a_reference_leads_to_is_told_and_a_broken_rule_harms_only_itself() {
     let mut world = World::new();
     world.gateway("gw", json!([http("http", None)]));
