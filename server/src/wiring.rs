@@ -150,14 +150,13 @@ pub fn start(environment: Environment, arbiters: &Arbiters, health: Health) -> R
     let api_server = beginning.api_server();
     let leading =
         Leading::start(beginning, &wiring.readers, &wiring.events, &wiring.threads, &wiring.supervision);
-    let reviews = wiring.admit(api_server, &checker, publishers.webhook);
-
     let config = wiring.read_configuration(source, publishers.config);
     let watches = RunningWatches::default();
     let watch_set = wiring.watch(&objects, &watches)?;
     wiring.activate(publishers.activation);
     let render = wiring.render(environment.paranoid, publishers.render);
     wiring.debounce(&render);
+    let reviews = wiring.admit(api_server, &render, &checker, publishers.webhook);
     wiring.validate(checker, publishers.validate);
     let discovery = wiring.discover(pods, publishers.discovery);
     let fleet = wiring.deploy(publishers.fleet);
@@ -222,6 +221,7 @@ impl Wiring {
     fn admit(
         &self,
         api_server: Option<(kube::Client, Arc<str>)>,
+        render: &ActorHandle<RenderActor>,
         checker: &Checker,
         endpoint: EndpointWriter,
     ) -> Option<ReviewQueue> {
@@ -233,8 +233,9 @@ impl Wiring {
             &self.supervision,
             move |own| WebhookActor::new(own, options.clone()),
         );
-        let (readers, checker) = (self.readers.clone(), checker_of_its_own(checker));
-        let actor = move |own| ReviewActor::new(own, readers.clone(), checker.clone());
+        let (readers, renderer) = (self.readers.clone(), render.mailbox());
+        let checker = checker_of_its_own(checker);
+        let actor = move |own| ReviewActor::new(own, readers.clone(), renderer.clone(), checker.clone());
         let review = keep(&self.threads.lead, "review", &self.supervision, actor);
         Some(ReviewQueue::of(&review, self.edges.stores.named().clone()))
     }

@@ -8,6 +8,7 @@
 //! goes. Nothing here decides what is wrong or what a change means.
 
 mod block;
+mod block_run;
 mod builder;
 mod differing;
 mod runs;
@@ -15,9 +16,13 @@ mod runs;
 pub use differing::{DifferingPart, differing};
 
 use crate::{document::Document, views::Bases};
-use block::IndexedBlock;
+use block::{IndexedBlock, Traits};
+use block_run::BlockRun;
 use builder::{Builder, begins_section};
-use haptic_text::{Fragment, Text, alignment::Stretch};
+use haptic_text::{
+    Fragment, Text,
+    alignment::{Stretch, align_pieces},
+};
 use std::{ops::ControlFlow, sync::Arc};
 
 /// Of so many bytes a document is made at once: it takes ten times its text, and a whole configuration has megabytes.
@@ -51,7 +56,7 @@ impl Aggregate for () {
 #[derive(Clone, Debug, Default)]
 pub struct BlockIndex<L> {
     text: Text,
-    blocks: Arc<Vec<IndexedBlock>>,
+    runs: Arc<[Arc<BlockRun>]>,
     bases: Bases,
     ledger: L,
     forgetful: bool,
@@ -91,7 +96,7 @@ impl<L: Aggregate> BlockIndex<L> {
     pub fn advance(&mut self, text: &Text) {
         if self.turn(text) {
             let mut bases = Bases::default();
-            let with_global = self.blocks.iter().filter(|entry| entry.traits.global);
+            let with_global = self.blocks().filter(|entry| entry.traits.global);
             with_global.for_each(|entry| entry.read(|document| bases.read(document)));
             if bases != self.bases {
                 // What files are called depends on it everywhere.
@@ -109,19 +114,15 @@ impl<L: Aggregate> BlockIndex<L> {
 
     /// Whether a block with a `global` section has come or gone.
     fn turn(&mut self, text: &Text) -> bool {
-        // An outline that nobody shares gives its blocks away: to count up to ten thousand of them and down again takes as long as
-        // all else.
-        let known = Arc::unwrap_or_clone(std::mem::take(&mut self.blocks));
-        let mut builder = Builder::new(known, &self.bases, &mut self.ledger, self.forgetful);
-        let [old, new] = [&self.text, text].map(|text| text.fragments().iter().collect::<Vec<_>>());
-        for stretch in haptic_text::alignment::align(&old, &new, |fragment| fragment.address()) {
+        let mut builder = Builder::new(&self.runs, &self.bases, &mut self.ledger, self.forgetful);
+        for stretch in align_pieces(&self.text, text) {
             match stretch {
-                Stretch::Same { old: range, .. } => builder.same(part_of(&old, &range), range.start),
-                Stretch::Differs { new: range, .. } => builder.printed(part_of(&new, &range)),
+                Stretch::Same { old, .. } => builder.same(old),
+                Stretch::Differs { new, .. } => builder.printed(text.fragments().range(new)),
             }
         }
-        let (blocks, global) = builder.finish();
-        (self.blocks, self.text) = (Arc::new(blocks), text.clone());
+        let (runs, global) = builder.finish();
+        (self.runs, self.text) = (runs.into(), text.clone());
         global
     }
 
@@ -133,7 +134,14 @@ impl<L: Aggregate> BlockIndex<L> {
 
     /// Reads the marked blocks again, each with its position, until `visit` has what it looks for.
     pub fn visit_marked(&self, mut visit: impl FnMut(usize, &Document<'_>) -> ControlFlow<()>) {
-        let mut marked = self.blocks.iter().enumerate().filter(|(_, entry)| entry.traits.marked);
+        let mut first = 0;
+        let marked = self.runs.iter().flat_map(|run| {
+            let at = first;
+            first += run.blocks.len();
+            let blocks = if run.any.marked { &*run.blocks } else { &[] };
+            blocks.iter().enumerate().map(move |(number, entry)| (at + number, entry))
+        });
+        let mut marked = marked.filter(|(_, entry)| entry.traits.marked);
         _ = marked.try_for_each(|(at, entry)| entry.read(|document| visit(at, document)));
     }
 
@@ -141,12 +149,18 @@ impl<L: Aggregate> BlockIndex<L> {
     #[must_use]
     pub fn has_defaults_before_users(&self) -> bool {
         let mut later = Vec::new();
-        for entry in self.blocks.iter().rev() {
-            if !later.is_empty() && entry.may_start_from(&later) {
-                return false;
+        for run in self.runs.iter().rev() {
+            // Nearly all defaults sections stand before all else.
+            if !run.any.defaults && (later.is_empty() || !run.inherits) {
+                continue;
             }
-            if entry.traits.defaults {
-                later.extend_from_slice(entry.keys());
+            for entry in run.blocks.iter().rev() {
+                if !later.is_empty() && entry.may_start_from(&later) {
+                    return false;
+                }
+                if entry.traits.defaults {
+                    later.extend_from_slice(entry.keys());
+                }
             }
         }
         true
@@ -155,26 +169,28 @@ impl<L: Aggregate> BlockIndex<L> {
     /// The blocks in which clients are taken in, with all defaults sections: little of a configuration of many backends.
     #[must_use]
     pub fn frontends(&self) -> String {
-        let blocks = self.blocks.iter().filter(|entry| entry.traits.frontend || entry.traits.defaults);
+        let is_one = |has: Traits| has.frontend || has.defaults;
+        let runs = self.runs.iter().filter(|run| is_one(run.any));
+        let blocks = runs.flat_map(|run| &run.blocks).filter(|entry| is_one(entry.traits));
         blocks.map(IndexedBlock::text).collect()
     }
 
     /// How many blocks there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.blocks.len()
+        self.runs.iter().map(|run| run.blocks.len()).sum()
     }
 
     /// Whether there is no block.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.blocks.is_empty()
+        self.runs.is_empty()
     }
 
     /// Bytes that the outline takes beside the text, which it shares, and the ledger.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.blocks.iter().map(IndexedBlock::bytes).sum()
+        self.runs.iter().map(|run| run.bytes).sum()
     }
 
     /// An outline with a fault, for the tests that prove that tests find one: it forgets to strike out what has gone.
@@ -185,6 +201,8 @@ impl<L: Aggregate> BlockIndex<L> {
     }
 }
 
-fn part_of<'l, 't>(fragments: &'l [&'t Fragment], range: &std::ops::Range<usize>) -> &'l [&'t Fragment] {
-    fragments.get(range.clone()).unwrap_or_default()
+impl<L> BlockIndex<L> {
+    fn blocks(&self) -> impl Iterator<Item = &IndexedBlock> {
+        self.runs.iter().flat_map(|run| &run.blocks)
+    }
 }

@@ -13,6 +13,12 @@ pub struct SharedValues<T: ?Sized> {
     bound: usize,
 }
 
+impl<T: ?Sized> Clone for SharedValues<T> {
+    fn clone(&self) -> Self {
+        Self { met: self.met.clone(), bound: self.bound }
+    }
+}
+
 impl<T: ?Sized> Default for SharedValues<T> {
     fn default() -> Self {
         Self { met: HashSet::new(), bound: FEW }

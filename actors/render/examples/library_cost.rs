@@ -24,13 +24,17 @@ const LIBRARIES: [&str; 3] = [
 ];
 const VERSION: HaproxyVersion = HaproxyVersion::new(3, 4);
 
-fn config() -> ActiveConfig {
+/// The defaults have room for 10,000.
+fn config(ingresses: usize) -> ActiveConfig {
     let mut spec = json!({"credentialsSecretRef": {"name": "c"}, "podSelector": {"matchLabels": {"a": "b"}}});
     for library in LIBRARIES {
         let document: Value = serde_saphyr::from_str(library).unwrap();
         merge(&mut spec, document["spec"].clone());
     }
     spec["templatingSettings"]["extraContext"]["ingressClass"]["withoutClass"] = json!(true);
+    spec["controller"]["limits"] = json!({
+        "fileBytes": ingresses << 12, "mapEntries": 10 * ingresses, "servers": 10 * ingresses, "files": 2 * ingresses,
+    });
     let spec = spec.as_object_mut().unwrap();
     spec.remove("validationTests");
     ActiveConfig::of("c", "n", serde_json::from_value(Value::Object(spec.clone())).unwrap())
@@ -128,7 +132,7 @@ fn main() {
     let number = |at| std::env::args().nth(at).and_then(|text| text.parse::<usize>().ok());
     let (ingresses, namespaces) = (number(1).unwrap_or(10_000), number(2).unwrap_or(1));
     let rounds = number(3).unwrap_or(7);
-    let config = config();
+    let config = config(ingresses);
     let compiled = haptic_render::compile(&config.spec).unwrap();
     let mut world = World::new(&config, ingresses, namespaces);
     let fleet =
@@ -158,5 +162,12 @@ fn main() {
         let times = times.skip(rounds).collect();
         println!("one of the {kind} changed: {}, {}", told(times), last.unwrap());
     }
+    let (mut forks, mut firsts) = (Vec::new(), Vec::new());
+    for _ in 0..rounds {
+        let (taken, mut fork) = timed(|| renderer.fork());
+        forks.push(taken);
+        firsts.push(render(&mut fork, &world).0);
+    }
+    println!("a fork: {}; its first render: {}", told(forks), told(firsts));
     println!("kept: {:?}", renderer.cache());
 }

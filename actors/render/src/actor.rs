@@ -7,6 +7,7 @@ use crate::{
     engine::CompileCache,
     fallback::{FallbackConfig, FallbackInputs},
     faults::Faults,
+    fork::{ForkRequested, RendererFork},
     input::RenderLimits,
     quarantine::{self, QuarantineState, QuarantinedRender, RenderTiming},
     render::{Renderer, Rendering, UncacheableBlock},
@@ -356,6 +357,15 @@ impl Handler<RenderRequested> for RenderActor {
             actor.finished(&order, done, started.elapsed())
         });
         AtomicResponse::new(Box::pin(ended))
+    }
+}
+
+impl Handler<ForkRequested> for RenderActor {
+    type Result = MessageResult<ForkRequested>;
+
+    fn handle(&mut self, _: ForkRequested, context: &mut Self::Context) -> Self::Result {
+        self.own.received::<ForkRequested>(context);
+        MessageResult(RendererFork::of(&self.workshop.renderer, &self.workshop.compiled))
     }
 }
 

@@ -17,7 +17,7 @@ use std::{
 };
 
 /// Makes files of what templates added; one that was added before is the same file again.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct AddedFiles {
     last: BTreeMap<FileKey, (AddedFile, FileFormat, BundleFile)>,
 }

@@ -24,7 +24,7 @@ use std::{
 };
 
 /// What is kept of one file.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct FileCache {
     groups: Vec<Arc<BlockGroup>>,
     reads: ReadTable,
@@ -98,7 +98,7 @@ impl CacheSize {
 }
 
 /// Every key that was read, by number.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct ReadTable {
     numbers: HashMap<Arc<str>, HashMap<Key, u32>>,
     count: u32,

@@ -122,7 +122,7 @@ fn walk_part<'p>(
 }
 
 /// The templates of one configuration at a time, compiled when it first renders.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct CompileCache(Option<(u64, Arc<dyn Compiled>)>);
 
 impl CompileCache {

@@ -25,7 +25,7 @@ use std::{
 };
 
 /// What is known of one file.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct FileMemory {
     settler: FileEncoder,
     reading: FileFormat,
@@ -37,7 +37,7 @@ pub(crate) struct FileMemory {
     pub forgetful: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Last {
     ground: Arc<RenderContext>,
     done: FileResult,

@@ -139,6 +139,24 @@ impl Renderer {
         Self { checked: Checked::Never, forgetful: true, ..Self::default() }
     }
 
+    /// One that goes on from the last render and shares what is kept of it, checks nothing and has no time.
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        Self {
+            files: self.files.clone(),
+            added: self.added.clone(),
+            // Handles tell their own list when somebody reads them.
+            lists: Arc::default(),
+            uses: self.uses.clone(),
+            routes: self.routes.without_time(),
+            fleet_services: self.fleet_services.clone(),
+            checked: Checked::Never,
+            renders: 0,
+            forgetful: self.forgetful,
+            difference: None,
+        }
+    }
+
     /// What time the next render has, so that what a namespace had is kept for it. Without a time nothing is.
     pub fn set_time(&mut self, now: Instant) {
         self.routes.set_time(now);

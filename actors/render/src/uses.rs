@@ -13,7 +13,7 @@ use haptic_text::Text;
 use std::collections::BTreeMap;
 
 /// The uses of files by one configuration, kept from one to the next.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct FileUses {
     outline: BlockIndex<UseCounts>,
 }

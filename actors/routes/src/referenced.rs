@@ -41,12 +41,19 @@ pub struct ReferencedObjects {
     readers: Mutex<ReferencingIngresses>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct ReferencingIngresses {
     of: HashMap<Referenced, HashSet<ReferencingIngress>>,
     named_by: HashMap<ReferencingIngress, Vec<Referenced>>,
     /// What could not be fetched.
     missed: HashSet<Referenced>,
+}
+
+impl Clone for ReferencedObjects {
+    fn clone(&self) -> Self {
+        let readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Self { stores: self.stores.clone(), readers: Mutex::new(readers) }
+    }
 }
 
 impl ReferencedKind {

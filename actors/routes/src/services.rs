@@ -21,7 +21,7 @@ const LONGEST: usize = 64 << 10;
 const FEW: usize = 5;
 
 /// The Services of all namespaces, each read once however many Ingresses lead to it.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Services {
     /// None where they are not watched.
     store: Option<Arc<Snapshot>>,
@@ -56,7 +56,7 @@ impl fmt::Display for Missing {
 }
 
 /// What is known of a Service.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct KnownService {
     options: Option<Written>,
     /// Annotations of families that are read on Services.
@@ -71,7 +71,7 @@ struct KnownService {
 }
 
 /// A port of a Service and what it leads to, as texts.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct PortTarget {
     port: u16,
     name: Option<Box<str>>,
@@ -79,7 +79,7 @@ struct PortTarget {
 }
 
 /// Which ports a Service has.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum ServicePorts {
     /// Nobody can tell.
     Any,

@@ -39,7 +39,7 @@ use std::{
 const HOLD: Duration = Duration::from_secs(600);
 
 /// What is found at objects of all stores, from render to render.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct FoundTogether {
     all: Findings,
     /// By where it was found.
@@ -47,7 +47,7 @@ struct FoundTogether {
 }
 
 /// The indexes of all resources that hold routes, from render to render.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Routes {
     tables: BTreeMap<Arc<str>, Table>,
     now: Option<Instant>,
@@ -63,7 +63,7 @@ pub struct Routes {
     is_begun: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Table {
     /// The store as the index knows it.
     source: Arc<Snapshot>,
@@ -97,6 +97,12 @@ impl Routes {
     /// What date the next call of [`Self::beside`] has. Without one it is not said of certificates that they expire.
     pub fn set_date(&mut self, date: SystemTime) {
         self.date = Some(date);
+    }
+
+    /// The same without a time: nothing is kept for those that are gone, nor does any change wait, from the next call of [`Self::beside`] on.
+    #[must_use]
+    pub fn without_time(&self) -> Self {
+        Self { now: None, unread: HostHolds::default(), ..self.clone() }
     }
 
     /// The same with nothing in it but what is remembered: what it gives next is that of a fresh start which knows as much.

@@ -3,6 +3,7 @@
 //! Things are the same when they are the same piece of memory. Any result is a right one; one with long stretches of
 //! the same is a good one. It costs a comparison of addresses a thing, and a table only where much has moved.
 
+use crate::{Fragment, Text, TextRun};
 use std::{collections::HashMap, ops::Range};
 
 /// A stretch of both lists. Stretches follow one another without a gap.
@@ -46,6 +47,32 @@ pub fn align<T>(old: &[T], new: &[T], identity: impl Fn(&T) -> usize) -> Vec<Str
     middle.align(&mut stretches);
     stretches.same(end);
     stretches.found
+}
+
+/// Aligns the pieces of two texts, run by run: of a run that both have no piece is looked at.
+#[must_use]
+pub fn align_pieces(old: &Text, new: &Text) -> Vec<Stretch> {
+    let mut stretches = Stretches::default();
+    for stretch in align(old.runs(), new.runs(), TextRun::address) {
+        match stretch {
+            Stretch::Same { old: runs, .. } => stretches.same(pieces_of(old, runs).count()),
+            Stretch::Differs { old: gone, new: come } => {
+                let (gone, come) =
+                    (pieces_of(old, gone).collect::<Vec<_>>(), pieces_of(new, come).collect::<Vec<_>>());
+                for stretch in align(&gone, &come, |piece| piece.address()) {
+                    match stretch {
+                        Stretch::Same { old, .. } => stretches.same(old.len()),
+                        Stretch::Differs { old, new } => stretches.differs(old.len(), new.len()),
+                    }
+                }
+            }
+        }
+    }
+    stretches.found
+}
+
+fn pieces_of(text: &Text, runs: Range<usize>) -> impl Iterator<Item = &Fragment> {
+    text.runs().get(runs).unwrap_or_default().iter().flat_map(TextRun::fragments)
 }
 
 /// What is between the common start and the common end.
@@ -126,9 +153,13 @@ impl Stretches {
     }
 
     fn differs(&mut self, gone: usize, come: usize) {
-        if gone + come > 0 {
-            let (old, new) = self.take(gone, come);
-            self.found.push(Stretch::Differs { old, new });
+        if gone + come == 0 {
+            return;
+        }
+        let (old, new) = self.take(gone, come);
+        match self.found.last_mut() {
+            Some(Stretch::Differs { old: before, new: also }) => (before.end, also.end) = (old.end, new.end),
+            _ => self.found.push(Stretch::Differs { old, new }),
         }
     }
 

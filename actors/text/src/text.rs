@@ -279,6 +279,17 @@ impl<'t> Fragments<'t> {
         None
     }
 
+    /// Those from one number up to another.
+    pub fn range(self, numbers: Range<usize>) -> impl Iterator<Item = &'t Fragment> {
+        let mut passed = 0;
+        self.runs.iter().flat_map(move |run| {
+            let of_run = |at: usize| at.saturating_sub(passed).min(run.fragments().len());
+            let (start, end) = (of_run(numbers.start), of_run(numbers.end));
+            passed += run.fragments().len();
+            run.fragments().get(start..end.max(start)).unwrap_or_default()
+        })
+    }
+
     /// All of them.
     #[must_use]
     pub fn to_vec(self) -> Vec<Fragment> {

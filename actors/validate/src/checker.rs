@@ -152,7 +152,17 @@ impl Checker {
     #[must_use]
     pub fn apart(&self, limits: CheckLimits) -> Self {
         let slots = Arc::new(Semaphore::new(limits.at_once.max(1)));
-        Self { limits, slots, syntax: Syntax::default(), ..self.clone() }
+        Self { limits, slots, syntax: self.syntax.apart(), ..self.clone() }
+    }
+
+    /// Of syntax this checker knows from now on what the one that it was made [apart](Self::apart) from has read.
+    pub fn catch_up(&self) {
+        self.syntax.catch_up();
+    }
+
+    /// Gives back what is kept for the next bundle.
+    pub fn forget(&self) {
+        self.syntax.forget();
     }
 
     /// The same checker for a configuration with this `allow`.

@@ -14,9 +14,31 @@ use std::{
 /// Phase 1 for one bundle after another: only what changed is looked at as long as nothing is wrong. The result is
 /// always that of [`problems`]. A cheap handle; clones share what is known.
 #[derive(Clone, Debug, Default)]
-pub struct Syntax(Arc<Mutex<Proof>>);
+pub struct Syntax {
+    known: Arc<Mutex<Proof>>,
+    /// What somebody else knows, who sees nearly the same bundles.
+    of_others: Option<Arc<Mutex<Proof>>>,
+}
 
 impl Syntax {
+    /// One that knows nothing yet, and may [catch up](Self::catch_up) with this one.
+    #[must_use]
+    pub fn apart(&self) -> Self {
+        Self { known: Arc::default(), of_others: Some(self.known.clone()) }
+    }
+
+    /// Knows what the one that it is apart from knows, and nothing else.
+    pub fn catch_up(&self) {
+        let of_others =
+            self.of_others.as_ref().map(|of| of.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = of_others.unwrap_or_default();
+    }
+
+    /// Knows nothing any more.
+    pub fn forget(&self) {
+        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Proof::default();
+    }
+
     /// As [`problems`].
     #[must_use]
     pub fn problems(
@@ -27,7 +49,7 @@ impl Syntax {
     ) -> Vec<Diagnostic> {
         let tables: Vec<Version> = versions.iter().copied().map(table_version).collect();
         let present = |path: &str| is_present(bundle, path);
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         // Whoever comes after a panic begins afresh.
         let mut proof = std::mem::take(&mut *known);
         let proven = proof.holds(&bundle.config.text, &tables, &present)
@@ -40,7 +62,7 @@ impl Syntax {
     /// Bytes that are kept for the next bundle, beside the text of the last one.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).bytes()
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).bytes()
     }
 }
 

@@ -11,14 +11,17 @@ use super::{
 };
 use haptic_inspect::Readers;
 use haptic_model::{Bundle, Diagnostic, ObjectRef, Severity};
-use haptic_runtime::cpu;
+use haptic_render::fork::ForkRequested;
+use haptic_runtime::{Mailbox, cpu};
 use haptic_validate::Checker;
 use std::{collections::HashSet, sync::Arc};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 /// Judges changes of watched objects.
 pub struct Evaluator {
     readers: Readers,
+    /// The pipeline's renderer, which knows all that is live; without it all is rendered anew here.
+    renderer: Option<Mailbox<ForkRequested>>,
     checker: Checker,
     cache: RenderCache,
     /// `None` until one could be made.
@@ -35,8 +38,9 @@ fn no_time() -> ReviewAnswer {
 impl Evaluator {
     /// One that judges by what the pipeline publishes. The checker is its own: nobody waits for it.
     #[must_use]
-    pub fn new(readers: Readers, checker: Checker) -> Self {
-        Self { readers, checker, cache: RenderCache::default(), dummy: DummyCertificate::new().ok() }
+    pub fn new(readers: Readers, renderer: Option<Mailbox<ForkRequested>>, checker: Checker) -> Self {
+        let (cache, dummy) = (RenderCache::default(), DummyCertificate::new().ok());
+        Self { readers, renderer, checker, cache, dummy }
     }
 
     /// An answer to each change, in their order; no check goes on after `end`.
@@ -48,6 +52,10 @@ impl Evaluator {
                 return changes.iter().map(|_| ReviewAnswer::Undecided { why: why.clone() }).collect();
             }
         };
+        // The first bundle of a large cluster takes a while.
+        if timeout_at(end, self.begin()).await.is_err() {
+            return changes.iter().map(|_| no_time()).collect();
+        }
         let mut answers: Vec<Option<ReviewAnswer>> =
             changes.iter().map(|change| impossible(change, &live)).collect();
         let open = |answers: &[Option<ReviewAnswer>]| {
@@ -91,8 +99,19 @@ impl Evaluator {
         answers.into_iter().map(|answer| answer.unwrap_or_else(ReviewAnswer::allowed)).collect()
     }
 
+    /// Knows what the pipeline rendered and checked last, unless something has been rendered here since.
+    async fn begin(&mut self) {
+        if let Some(renderer) = self.renderer.as_ref().filter(|_| self.cache.is_new())
+            && let Ok(fork) = renderer.send(ForkRequested).await
+        {
+            self.checker.catch_up();
+            self.cache = RenderCache::from_fork(fork);
+        }
+    }
+
     /// Renders what there is, so that the next review need not.
     pub async fn prepare(&mut self) {
+        self.begin().await;
         if let Ok(live) = Live::of(&self.readers) {
             let mut cache = std::mem::take(&mut self.cache);
             let work = cpu("webhook", move || {
@@ -105,6 +124,7 @@ impl Evaluator {
 
     /// Gives back the memory that is kept for the next review.
     pub fn forget(&mut self) {
+        self.checker.forget();
         self.cache = RenderCache::default();
     }
 

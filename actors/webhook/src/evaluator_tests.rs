@@ -98,7 +98,7 @@ impl Fixture {
             fleet,
             ..Readers::default()
         };
-        let evaluator = Evaluator::new(readers, checker.clone());
+        let evaluator = Evaluator::new(readers, None, checker.clone());
         Self { evaluator, checker, config, snapshots, quarantine, _others: (config_writer, fleet_writer) }
     }
 

@@ -7,7 +7,7 @@ use haptic_model::{
     ActiveConfig, Bundle, Diagnostic, Finding, Fleet, HAProxyTemplateConfigSpec, ObjectRef, Quarantine,
     Severity, Snapshots,
 };
-use haptic_render::{Checked, CompileCache, RenderLimits, Renderer, Rendering, faults::Faults};
+use haptic_render::{RenderLimits, RendererFork, Rendering, faults::Faults};
 use haptic_watch::provided;
 use serde_json::{Map, Value};
 use std::{collections::HashSet, sync::Arc, time::SystemTime};
@@ -69,10 +69,9 @@ pub struct RenderComparison {
 const ROUNDS: usize = 4;
 
 /// Keeps what was rendered last.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct RenderCache {
-    renderer: Renderer,
-    compiled: CompileCache,
+    fork: RendererFork,
     reducer: Reducer,
     base: Option<(Live, Arc<Baseline>)>,
     /// Whether the last render was that of `base`.
@@ -137,15 +136,19 @@ impl ObjectChange {
     }
 }
 
-impl Default for RenderCache {
-    fn default() -> Self {
-        let renderer = Renderer::checked(Checked::Never);
-        let (compiled, reducer) = (CompileCache::default(), Reducer::default());
-        Self { renderer, compiled, reducer, base: None, at_base: false }
-    }
-}
-
 impl RenderCache {
+    /// Goes on from what the pipeline rendered last.
+    #[must_use]
+    pub fn from_fork(fork: RendererFork) -> Self {
+        Self { fork, ..Self::default() }
+    }
+
+    /// Whether nothing has been rendered with it yet.
+    #[must_use]
+    pub fn is_new(&self) -> bool {
+        self.base.is_none()
+    }
+
     /// Renders `live` as it is, unless that was done last, and then with all `changes` laid over it.
     pub fn compare(&mut self, live: &Live, changes: &[ObjectChange]) -> RenderComparison {
         let is_news =
@@ -206,9 +209,10 @@ impl RenderCache {
     }
 
     fn render(&mut self, live: &Live, snapshots: &Snapshots) -> RenderOutcome {
-        let compiled = self.compiled.of(&live.config).map_err(Faults::of_templates)?;
-        self.renderer.set_date(SystemTime::now());
-        self.renderer.attempt(&*compiled, &live.config, snapshots, &live.fleet, &RenderLimits::default())
+        let RendererFork { renderer, compiled } = &mut self.fork;
+        let compiled = compiled.of(&live.config).map_err(Faults::of_templates)?;
+        renderer.set_date(SystemTime::now());
+        renderer.attempt(&*compiled, &live.config, snapshots, &live.fleet, &RenderLimits::default())
     }
 }
 

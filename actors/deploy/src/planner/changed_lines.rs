@@ -1,47 +1,39 @@
 //! The lines of two files that are not known to be the same, by the memory of their pieces.
 
 use haptic_text::{
-    Fragment, Text,
-    alignment::{Stretch, align},
+    Text,
+    alignment::{Stretch, align_pieces},
 };
 use std::ops::Range;
 
 /// What is left of both when pieces that both have, in the same order, are taken away. Only whole lines are.
 pub(super) fn changed_lines(old: &Text, new: &Text) -> (String, String) {
-    let [old_pieces, new_pieces] = [old, new].map(|text| text.fragments().iter().collect::<Vec<_>>());
-    let stretches = align(&old_pieces, &new_pieces, |piece| piece.address());
+    let stretches = align_pieces(old, new);
     let (mut left, mut right) = (String::new(), String::new());
     for (at, stretch) in stretches.iter().enumerate() {
         let Stretch::Differs { old: gone, new: come } = stretch else { continue };
         let is_last = at + 1 == stretches.len();
-        let whole = [(&old_pieces, gone), (&new_pieces, come)]
-            .iter()
-            .all(|(all, range)| is_whole_lines(all, range, is_last));
-        if !whole {
+        if !is_whole_lines(old, gone, is_last) || !is_whole_lines(new, come, is_last) {
             return (old.to_string(), new.to_string());
         }
-        part_of(&old_pieces, gone).iter().for_each(|piece| left.push_str(piece.as_str()));
-        part_of(&new_pieces, come).iter().for_each(|piece| right.push_str(piece.as_str()));
+        old.fragments().range(gone.clone()).for_each(|piece| left.push_str(piece.as_str()));
+        new.fragments().range(come.clone()).for_each(|piece| right.push_str(piece.as_str()));
     }
     (left, right)
 }
 
-fn is_whole_lines(all: &[&Fragment], range: &Range<usize>, is_last: bool) -> bool {
-    let ends_before = |at: usize| at == 0 || part_of(all, &(at - 1..at)).iter().all(|piece| ends_line(piece));
+fn is_whole_lines(text: &Text, range: &Range<usize>, is_last: bool) -> bool {
+    let ends_before = |at: usize| {
+        let before = at.checked_sub(1).and_then(|before| text.fragments().get(before));
+        before.is_none_or(|piece| piece.as_str().ends_with('\n'))
+    };
     ends_before(range.start) && (is_last || ends_before(range.end))
-}
-
-fn ends_line(piece: &Fragment) -> bool {
-    piece.as_str().ends_with('\n')
-}
-
-fn part_of<'l, 't>(all: &'l [&'t Fragment], range: &Range<usize>) -> &'l [&'t Fragment] {
-    all.get(range.clone()).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use haptic_text::Fragment;
     use std::sync::Arc;
 
     fn fragments(pieces: &[&str]) -> Vec<Fragment> {

@@ -154,6 +154,19 @@ fn part_of(key: u64) -> u32 {
 }
 
 impl Traits {
+    /// What either has.
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            headed: self.headed || other.headed,
+            ended: self.ended || other.ended,
+            global: self.global || other.global,
+            defaults: self.defaults || other.defaults,
+            frontend: self.frontend || other.frontend,
+            unbalanced: self.unbalanced || other.unbalanced,
+            marked: self.marked || other.marked,
+        }
+    }
+
     fn of(document: &Document<'_>) -> Self {
         let has = |is: &dyn Fn(&Section<'_>) -> bool| document.sections.iter().any(is);
         let mut meaningful =

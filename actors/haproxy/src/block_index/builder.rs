@@ -1,100 +1,170 @@
-//! Cuts a text into blocks, and takes those that have not changed from the outline before.
+//! Cuts a text into blocks, and takes those that have not changed from the outline before, in runs where all of a run stands again.
 
 use super::{
     Aggregate,
     block::{IndexedBlock, ends_line},
+    block_run::{BlockRun, RunsBuilder},
 };
 use crate::{document::SectionKind, lexer, views::Bases};
 use haptic_text::Fragment;
+use std::{ops::Range, sync::Arc};
 
 pub(super) struct Builder<'b, L> {
-    /// Those that are blocks again are taken from it.
-    old: Vec<Option<IndexedBlock>>,
+    old: Vec<OldRun>,
     bases: &'b Bases,
     ledger: &'b mut L,
     forgetful: bool,
-    done: Vec<IndexedBlock>,
+    done: RunsBuilder,
     open: Open,
-    /// An old block, and the positions of its first fragment and of the one behind its last.
-    cursor: (usize, usize, usize),
+    cursor: Cursor,
     global: bool,
+}
+
+/// A run of before, and what of it is a block again.
+struct OldRun {
+    run: Arc<BlockRun>,
+    again: Again,
+}
+
+enum Again {
+    Nothing,
+    Blocks(Box<[bool]>),
+    All,
+}
+
+/// An old block, by the number of its run and its own there, and the positions of its pieces.
+#[derive(Clone)]
+struct Cursor {
+    at: (usize, usize),
+    pieces: Range<usize>,
 }
 
 /// The block that has begun and may go on.
 enum Open {
     Nothing,
-    /// An old block, by number.
-    Old(usize),
+    /// An old block.
+    Old(usize, usize),
+    /// The last one of an old run of which all stands again.
+    OldRun(usize),
     Printed(Vec<Fragment>),
 }
 
+impl OldRun {
+    fn block(&mut self, number: usize) -> Option<IndexedBlock> {
+        if let Again::Nothing = self.again {
+            self.again = Again::Blocks(vec![false; self.run.blocks.len()].into());
+        }
+        if let Again::Blocks(again) = &mut self.again {
+            *again.get_mut(number)? = true;
+        }
+        self.run.blocks.get(number).cloned()
+    }
+
+    /// The blocks that are none any more.
+    fn gone(&self) -> impl Iterator<Item = &IndexedBlock> {
+        let is_gone = |number: usize| match &self.again {
+            Again::Nothing => true,
+            Again::Blocks(again) => again.get(number) == Some(&false),
+            Again::All => false,
+        };
+        let blocks = if let Again::All = self.again { &[] } else { &*self.run.blocks };
+        blocks.iter().enumerate().filter(move |(number, _)| is_gone(*number)).map(|(_, block)| block)
+    }
+}
+
 impl<'b, L: Aggregate> Builder<'b, L> {
-    pub fn new(old: Vec<IndexedBlock>, bases: &'b Bases, ledger: &'b mut L, forgetful: bool) -> Self {
-        let first = old.first().map_or(0, |entry| entry.fragments as usize);
+    pub fn new(old: &[Arc<BlockRun>], bases: &'b Bases, ledger: &'b mut L, forgetful: bool) -> Self {
+        let first = old.first().and_then(|run| run.blocks.first());
+        let first = first.map_or(0, |block| block.fragments as usize);
         Self {
-            done: Vec::with_capacity(old.len() + 1),
-            old: old.into_iter().map(Some).collect(),
+            done: RunsBuilder::default(),
+            old: old.iter().map(|run| OldRun { run: run.clone(), again: Again::Nothing }).collect(),
             bases,
             ledger,
             forgetful,
             open: Open::Nothing,
-            cursor: (0, 0, first),
+            cursor: Cursor { at: (0, 0), pieces: 0..first },
             global: false,
         }
     }
 
     /// Pieces that are not those of before.
-    pub fn printed(&mut self, fragments: &[&Fragment]) {
+    pub fn printed<'t>(&mut self, fragments: impl Iterator<Item = &'t Fragment>) {
         for fragment in fragments {
             self.fragment(fragment);
         }
     }
 
-    /// Pieces of before, from position `at` on.
-    pub fn same(&mut self, fragments: &[&Fragment], at: usize) {
-        let mut rest = fragments;
-        let mut at = at;
-        while !rest.is_empty() {
-            let Some((number, start, end)) = self.old_block_at(at) else { return self.printed(rest) };
-            let left = end - at;
-            let (own, after) = rest.split_at(left.min(rest.len()));
-            if at == start && own.len() == left && self.may_follow(number) {
+    /// Pieces of before, by their positions there.
+    pub fn same(&mut self, mut positions: Range<usize>) {
+        while !positions.is_empty() && self.go_to(positions.start) {
+            let Cursor { at: (run, number), pieces } = self.cursor.clone();
+            let Some(old) = self.old.get(run).map(|old| old.run.clone()) else { return };
+            let Some(block) = old.blocks.get(number) else { return };
+            let starts = positions.start == pieces.start && self.may_follow(block);
+            if starts && number == 0 && old.fragments <= positions.len() {
                 self.close();
-                self.open = Open::Old(number);
+                self.open = Open::OldRun(run);
+                positions.start += old.fragments;
+                continue;
+            }
+            let end = pieces.end.min(positions.end);
+            if starts && end == pieces.end {
+                self.close();
+                self.open = Open::Old(run, number);
             } else {
-                self.printed(own);
+                let own = positions.start - pieces.start..end - pieces.start;
+                self.printed(block.block.fragments.get(own).unwrap_or_default().iter());
             }
-            (rest, at) = (after, at + own.len());
+            positions.start = end;
         }
     }
 
-    fn old_block_at(&mut self, at: usize) -> Option<(usize, usize, usize)> {
-        loop {
-            let (number, _, end) = self.cursor;
-            if at < end {
-                return Some(self.cursor);
-            }
-            let fragments = self.old(number + 1)?.fragments as usize;
-            self.cursor = (number + 1, end, end + fragments);
+    /// Goes on to the old block with the piece at `position`. Returns whether there is one.
+    fn go_to(&mut self, position: usize) -> bool {
+        while position >= self.cursor.pieces.end {
+            let Cursor { at: (run, number), pieces: Range { start, end } } = self.cursor.clone();
+            let Some(old) = self.old.get(run) else { return false };
+            // A whole run is passed over at once.
+            let behind = start + old.run.fragments;
+            let (at, start) = if number == 0 && position >= behind {
+                ((run + 1, 0), behind)
+            } else if number + 1 < old.run.blocks.len() {
+                ((run, number + 1), end)
+            } else {
+                ((run + 1, 0), end)
+            };
+            let Some(next) = self.block((at.0, at.1)) else { return false };
+            self.cursor = Cursor { at, pieces: start..start + next.fragments as usize };
         }
+        true
     }
 
-    fn old(&self, number: usize) -> Option<&IndexedBlock> {
-        self.old.get(number)?.as_ref()
+    fn block(&self, (run, number): (usize, usize)) -> Option<&IndexedBlock> {
+        self.old.get(run)?.run.blocks.get(number)
     }
 
     /// Whether an old block is one here, too.
-    fn may_follow(&self, number: usize) -> bool {
+    fn may_follow(&self, block: &IndexedBlock) -> bool {
         match &self.open {
             Open::Nothing => true,
-            _ => self.old(number).is_some_and(|entry| entry.traits.headed) && self.is_between_lines(),
+            _ => block.traits.headed && self.is_between_lines(),
+        }
+    }
+
+    /// The open block, where it is one of before.
+    fn open_block(&self) -> Option<&IndexedBlock> {
+        match &self.open {
+            Open::Old(run, number) => self.block((*run, *number)),
+            Open::OldRun(run) => self.old.get(*run)?.run.blocks.last(),
+            Open::Nothing | Open::Printed(_) => None,
         }
     }
 
     fn is_between_lines(&self) -> bool {
         match &self.open {
             Open::Nothing => true,
-            Open::Old(number) => self.old(*number).is_some_and(|entry| entry.traits.ended),
+            Open::Old(..) | Open::OldRun(_) => self.open_block().is_some_and(|block| block.traits.ended),
             Open::Printed(fragments) => fragments.last().is_some_and(ends_line),
         }
     }
@@ -104,43 +174,57 @@ impl<'b, L: Aggregate> Builder<'b, L> {
         {
             self.close();
         }
-        match &mut self.open {
-            Open::Printed(fragments) => fragments.push(fragment.clone()),
-            Open::Nothing => self.open = Open::Printed(vec![fragment.clone()]),
-            Open::Old(number) => {
-                let before = self.old.get(*number).and_then(Option::as_ref);
-                let before = before.map(|entry| &*entry.block.fragments).unwrap_or_default();
-                let fragments = before.iter().chain([fragment]).cloned().collect();
-                self.open = Open::Printed(fragments);
-            }
+        if let Open::Printed(fragments) = &mut self.open {
+            fragments.push(fragment.clone());
+            return;
         }
+        let before = self.open_block().map(|block| block.block.fragments.to_vec()).unwrap_or_default();
+        if let Open::OldRun(run) = self.open {
+            self.close_all_but_last(run);
+        }
+        self.open = Open::Printed(before.into_iter().chain([fragment.clone()]).collect());
     }
 
     fn close(&mut self) {
         match std::mem::replace(&mut self.open, Open::Nothing) {
             Open::Nothing => {}
-            Open::Old(number) => {
-                self.done.extend(self.old.get_mut(number).and_then(Option::take));
+            Open::Old(run, number) => self.stands_again(run, number),
+            Open::OldRun(run) => {
+                if let Some(old) = self.old.get_mut(run) {
+                    old.again = Again::All;
+                    self.done.run(old.run.clone());
+                }
             }
             Open::Printed(fragments) => {
                 let mut entry = IndexedBlock::new(fragments);
                 entry.traits.marked = entry.read(|document| self.ledger.enter(document, self.bases));
                 self.global |= entry.traits.global;
-                self.done.push(entry);
+                self.done.block(entry);
             }
         }
     }
 
+    fn close_all_but_last(&mut self, run: usize) {
+        let blocks = self.old.get(run).map_or(0, |old| old.run.blocks.len());
+        (0..blocks.saturating_sub(1)).for_each(|number| self.stands_again(run, number));
+    }
+
+    fn stands_again(&mut self, run: usize, number: usize) {
+        if let Some(block) = self.old.get_mut(run).and_then(|old| old.block(number)) {
+            self.done.block(block);
+        }
+    }
+
     /// All blocks, and whether one with a `global` section has come or gone.
-    pub fn finish(mut self) -> (Vec<IndexedBlock>, bool) {
+    pub fn finish(mut self) -> (Vec<Arc<BlockRun>>, bool) {
         self.close();
-        for entry in self.old.iter().flatten() {
+        for entry in self.old.iter().flat_map(OldRun::gone) {
             self.global |= entry.traits.global;
             if !self.forgetful {
                 entry.read(|document| self.ledger.remove(document, self.bases));
             }
         }
-        (self.done, self.global)
+        (self.done.finish(), self.global)
     }
 }
 

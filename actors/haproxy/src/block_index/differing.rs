@@ -1,6 +1,6 @@
 //! What of two configurations must be compared: the blocks that are not the same memory, and what bears on them.
 
-use super::{BlockIndex, block::IndexedBlock};
+use super::{BlockIndex, block::IndexedBlock, block_run::BlockRun};
 use crate::document::{Document, SectionKind};
 use haptic_text::alignment::{Stretch, align};
 use std::{
@@ -36,14 +36,11 @@ pub fn differing<'o, L>(
     new: &'o BlockIndex<L>,
     most: usize,
 ) -> Vec<DifferingPart<'o>> {
-    let address = |entry: &IndexedBlock| Arc::as_ptr(&entry.block).addr();
-    let stretches = align(&old.blocks, &new.blocks, address);
-    let (mut old_side, mut new_side) =
-        (ConfigSide::new(old, &stretches, true), ConfigSide::new(new, &stretches, false));
+    let (mut old_side, mut new_side) = ConfigSide::both(&old.runs, &new.runs);
     include_heirs(&mut old_side, &mut new_side);
     let sides = (old_side, new_side);
     if needs_all(&sides) {
-        let whole = |outline: &'o BlockIndex<L>| outline.blocks.iter().map(PartBlock::Whole).collect();
+        let whole = |outline: &'o BlockIndex<L>| outline.blocks().map(PartBlock::Whole).collect();
         return vec![DifferingPart { old: whole(old), new: whole(new) }];
     }
     let (old, new) = sides;
@@ -94,7 +91,7 @@ impl PartNumbers {
         let together = changed().filter(|entry| !entry.stands_apart()).flat_map(IndexedBlock::keys);
         let mut of_root: HashMap<u64, usize> = together.map(|key| (sets.find(*key), 0)).collect();
         // Whoever has many defaults sections has them in each part.
-        let defaults: usize = new.blocks.iter().filter(|entry| entry.traits.defaults).map(text_length).sum();
+        let defaults: usize = new.with_defaults().map(text_length).sum();
         let most = most.max(defaults);
         let (mut number, mut size) = (0, 0);
         let sides = new.changed().map(|entry| (entry, true)).chain(old.changed().map(|entry| (entry, false)));
@@ -170,10 +167,26 @@ fn blocks_of<'o>(relevant: &[(Option<usize>, &'o IndexedBlock)], part: usize) ->
 }
 
 /// One configuration.
-struct ConfigSide<'o> {
-    blocks: &'o [IndexedBlock],
-    /// For each block: whether it is in the other configuration, too, at the place that corresponds, and means the same there.
-    same: Vec<bool>,
+struct ConfigSide<'o>(Vec<SideRun<'o>>);
+
+/// A run of blocks, and whether each is in the other configuration, too, at the place that corresponds, and means the same there.
+struct SideRun<'o> {
+    run: &'o BlockRun,
+    same: SameBlocks,
+}
+
+enum SameBlocks {
+    All,
+    Some(Box<[bool]>),
+}
+
+impl SideRun<'_> {
+    fn is_same(&self, number: usize) -> bool {
+        match &self.same {
+            SameBlocks::All => true,
+            SameBlocks::Some(same) => same.get(number) == Some(&true),
+        }
+    }
 }
 
 /// Takes blocks for changed ones whose sections may start from a defaults section that changed. The same block is there in both.
@@ -188,20 +201,27 @@ fn include_heirs(old: &mut ConfigSide<'_>, new: &mut ConfigSide<'_>) {
 }
 
 impl<'o> ConfigSide<'o> {
-    fn new<L>(outline: &'o BlockIndex<L>, stretches: &[Stretch], is_old: bool) -> Self {
-        let mut same = vec![false; outline.blocks.len()];
-        for stretch in stretches {
-            if let Stretch::Same { old, new } = stretch {
-                let range = if is_old { old } else { new };
-                same.get_mut(range.clone()).unwrap_or_default().fill(true);
+    fn both(old: &'o [Arc<BlockRun>], new: &'o [Arc<BlockRun>]) -> (Self, Self) {
+        let all = |runs: &'o [Arc<BlockRun>]| {
+            Self(runs.iter().map(|run| SideRun { run, same: SameBlocks::All }).collect())
+        };
+        let (mut old_side, mut new_side) = (all(old), all(new));
+        for stretch in align(old, new, BlockRun::address) {
+            if let Stretch::Differs { old, new } = stretch {
+                let (old, new) = (old_side.0.get_mut(old), new_side.0.get_mut(new));
+                compare_blocks(old.unwrap_or_default(), new.unwrap_or_default());
             }
         }
-        Self { blocks: &outline.blocks, same }
+        (old_side, new_side)
     }
 
     fn include_heirs_of(&mut self, defaults: &[u64]) {
-        for (entry, same) in self.blocks.iter().zip(&mut self.same) {
-            *same &= entry.names_all_defaults() && !entry.may_start_from(defaults);
+        for side in &mut self.0 {
+            let is_same = |(number, entry): (usize, &IndexedBlock)| {
+                side.is_same(number) && entry.names_all_defaults() && !entry.may_start_from(defaults)
+            };
+            let same = side.run.blocks.iter().enumerate().map(is_same).collect();
+            side.same = SameBlocks::Some(same);
         }
     }
 
@@ -209,20 +229,40 @@ impl<'o> ConfigSide<'o> {
     fn has_conditional_defaults(&self) -> bool {
         let has_directives =
             |document: &Document<'_>| document.lines().any(|line| line.directive().is_some());
-        self.blocks.iter().any(|entry| entry.has_other_than_defaults() && entry.read(has_directives))
+        self.with_defaults().any(|entry| entry.has_other_than_defaults() && entry.read(has_directives))
+    }
+
+    fn with_defaults(&self) -> impl Iterator<Item = &'o IndexedBlock> {
+        let runs = self.0.iter().map(|side| side.run).filter(|run| run.any.defaults);
+        runs.flat_map(|run| &run.blocks).filter(|entry| entry.traits.defaults)
+    }
+
+    /// The blocks of runs that are `wanted` though all of them are the same, or that are not; and whether each is the same.
+    fn blocks(&self, wanted: impl Fn(&BlockRun) -> bool) -> impl Iterator<Item = (&'o IndexedBlock, bool)> {
+        let runs = self.0.iter().filter(move |side| match side.same {
+            SameBlocks::All => wanted(side.run),
+            SameBlocks::Some(_) => true,
+        });
+        runs.flat_map(|side| {
+            let blocks = side.run.blocks.iter().enumerate();
+            blocks.map(|(number, entry)| (entry, side.is_same(number)))
+        })
     }
 
     fn changed(&self) -> impl Iterator<Item = &'o IndexedBlock> {
-        self.blocks.iter().zip(&self.same).filter(|(_, same)| !**same).map(|(entry, _)| entry)
+        self.blocks(|_| false).filter(|(_, same)| !same).map(|(entry, _)| entry)
     }
 
-    fn unchanged(&self) -> impl Iterator<Item = &'o IndexedBlock> {
-        self.blocks.iter().zip(&self.same).filter(|(_, same)| **same).map(|(entry, _)| entry)
+    /// Whether a section that is the same has one of these names.
+    fn keeps_one_of(&self, names: &HashSet<u64>) -> bool {
+        let has_one = |run: &BlockRun| names.iter().any(|name| run.has(*name));
+        let mut kept = self.blocks(has_one).filter(|(_, same)| *same);
+        kept.any(|(entry, _)| entry.keys().iter().any(|key| names.contains(key)))
     }
 
     /// What changed with its part's number; all defaults without one, because they are in all parts; and all frontends if their order may matter.
     fn relevant(&self, numbers: &PartNumbers, frontends: bool) -> Vec<(Option<usize>, &'o IndexedBlock)> {
-        let number = |(entry, same): (&'o IndexedBlock, &bool)| {
+        let number = |(entry, same): (&'o IndexedBlock, bool)| {
             let of_kept = (frontends && entry.traits.frontend).then_some((Some(0), entry));
             match (entry.traits.defaults, same) {
                 (true, _) => Some((None, entry)),
@@ -230,15 +270,45 @@ impl<'o> ConfigSide<'o> {
                 (false, false) => Some((Some(numbers.part_of(entry)), entry)),
             }
         };
-        self.blocks.iter().zip(&self.same).filter_map(number).collect()
+        let is_wanted = |run: &BlockRun| run.any.defaults || frontends && run.any.frontend;
+        self.blocks(is_wanted).filter_map(number).collect()
+    }
+
+    fn runs(&self) -> impl DoubleEndedIterator<Item = &'o BlockRun> {
+        self.0.iter().map(|side| side.run)
+    }
+
+    /// Whether nothing that has a header stands before the last block with a `global` section, except others of those.
+    fn has_global_first(&self) -> bool {
+        let mut behind = self.runs().rev().skip_while(|run| !run.any.global);
+        let Some(last) = behind.next() else { return true };
+        let is_other = |entry: &IndexedBlock| !entry.traits.global && entry.traits.headed;
+        let up_to = last.blocks.iter().rposition(|entry| entry.traits.global).unwrap_or_default();
+        let of_last = last.blocks.iter().take(up_to);
+        !behind.flat_map(|run| &run.blocks).chain(of_last).any(is_other)
     }
 }
 
-/// Whether nothing that has a header stands before the last block with a `global` section, except others of those.
-fn has_global_first(blocks: &[IndexedBlock]) -> bool {
-    let last = blocks.iter().rposition(|entry| entry.traits.global);
-    let other = blocks.iter().position(|entry| !entry.traits.global && entry.traits.headed);
-    last.zip(other).is_none_or(|(last, other)| last < other)
+/// Finds out which blocks of these runs are the same.
+fn compare_blocks<'o>(old: &mut [SideRun<'o>], new: &mut [SideRun<'o>]) {
+    let blocks = |side: &[SideRun<'_>]| {
+        let all = side.iter().flat_map(|side| &side.run.blocks);
+        all.map(|entry| Arc::as_ptr(&entry.block).addr()).collect::<Vec<_>>()
+    };
+    let (old_blocks, new_blocks) = (blocks(old), blocks(new));
+    let mut same = (vec![false; old_blocks.len()], vec![false; new_blocks.len()]);
+    for stretch in align(&old_blocks, &new_blocks, |address| *address) {
+        if let Stretch::Same { old, new } = stretch {
+            same.0.get_mut(old).unwrap_or_default().fill(true);
+            same.1.get_mut(new).unwrap_or_default().fill(true);
+        }
+    }
+    for (side, same) in [(old, same.0), (new, same.1)] {
+        let mut same = same.into_iter();
+        for one in side {
+            one.same = SameBlocks::Some(same.by_ref().take(one.run.blocks.len()).collect());
+        }
+    }
 }
 
 /// Whether a change may bear on blocks that have not changed.
@@ -247,13 +317,13 @@ fn needs_all((old, new): &(ConfigSide<'_>, ConfigSide<'_>)) -> bool {
     if changed().any(|entry| !entry.traits.headed) {
         return true;
     }
-    if old.blocks.iter().chain(new.blocks).any(|entry| entry.traits.unbalanced) {
+    if old.runs().chain(new.runs()).any(|run| run.any.unbalanced) {
         return true;
     }
-    if !has_global_first(old.blocks) || !has_global_first(new.blocks) {
+    if !old.has_global_first() || !new.has_global_first() {
         return true;
     }
     // Of several sections of one name, which is compared with which depends on all of them.
     let names: HashSet<u64> = changed().flat_map(IndexedBlock::keys).copied().collect();
-    new.unchanged().any(|entry| entry.keys().iter().any(|key| names.contains(key)))
+    new.keeps_one_of(&names)
 }

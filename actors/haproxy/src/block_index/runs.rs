@@ -8,7 +8,7 @@ impl<L> BlockIndex<L> {
     /// `default-server` lines of all defaults sections before it, so that [`crate::views::servers`] finds the same as in the whole.
     pub fn in_runs(&self, most: usize, mut read: impl FnMut(&Document<'_>)) {
         let (mut defaults, mut run, mut of_run) = (String::new(), String::new(), String::new());
-        for entry in self.blocks.iter() {
+        for entry in self.blocks() {
             run.push_str(&entry.text());
             if entry.traits.defaults {
                 entry.read(|document| {

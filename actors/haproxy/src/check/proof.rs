@@ -16,7 +16,7 @@ use haptic_model::crd::Allowance;
 use haptic_text::Text;
 
 /// What is known of the configuration that was looked at last.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Proof {
     outline: BlockIndex<CheckStatistics>,
 }

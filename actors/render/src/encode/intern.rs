@@ -11,7 +11,7 @@ use std::{
 
 /// Settles the generations of one file and remembers the last one's fragments, so that unchanged ones are the
 /// same `Arc` again. A refused generation is not remembered.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct FileEncoder {
     last: Text,
 }

@@ -21,7 +21,7 @@ pub(crate) const STORE: &str = "fleet services";
 const SERVICE_NAME: &str = "kubernetes.io/service-name";
 
 /// The Services that lead to HAProxy's pods, from one render to the next.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct FleetServices {
     inputs: Option<FleetInputs>,
     /// The EndpointSlices as they were read, by the name of the watched resource.
@@ -32,7 +32,7 @@ pub(crate) struct FleetServices {
 }
 
 /// What says which EndpointSlices lead to HAProxy.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct FleetInputs {
     spec: Arc<HAProxyTemplateConfigSpec>,
     pods: Vec<HaproxyPod>,
@@ -42,7 +42,7 @@ struct FleetInputs {
 }
 
 /// An EndpointSlice that leads to HAProxy.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct LeadingSlice {
     namespace: Arc<str>,
     service: String,
@@ -51,7 +51,7 @@ struct LeadingSlice {
 }
 
 /// Where a Service is reached.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct ServiceAddresses {
     object: Arc<Object>,
     /// Those that the cluster gave it.
@@ -79,7 +79,7 @@ struct SliceEndpoint {
 }
 
 /// A port of an EndpointSlice or a Service.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct NumberedPort {
     name: Option<String>,

@@ -28,6 +28,13 @@ pub(super) struct GatewayCertificates {
     known: Mutex<HashMap<NamespacedName, JudgedSecret>>,
 }
 
+impl Clone for GatewayCertificates {
+    fn clone(&self) -> Self {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Self { stores: self.stores.clone(), known: Mutex::new(known) }
+    }
+}
+
 impl GatewayCertificates {
     /// Whether any of them may be another than before.
     pub fn update(&mut self, config: &ActiveConfig, snapshots: &Snapshots) -> bool {

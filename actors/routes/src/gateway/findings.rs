@@ -17,7 +17,7 @@ use std::{
 };
 
 /// What is found at objects of the Gateway API.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct GatewayFindings {
     all: Findings,
     /// The objects at which something is found, by kind and name.

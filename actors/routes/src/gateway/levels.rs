@@ -45,7 +45,7 @@ pub(super) struct LevelShare {
 }
 
 /// All levels.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct HostnameLevels {
     asked: BTreeMap<Arc<str>, LiteMap<RouteId, Vec<Arc<LevelEntry>>>>,
 }

@@ -67,7 +67,7 @@ use std::{
 };
 
 /// All of it, from render to render.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct GatewayModel {
     classes: ParsedObjects<GatewayResource<ClassSpec>>,
     gateways: ParsedObjects<GatewayResource<GatewaySpec>>,
@@ -85,7 +85,7 @@ pub(super) struct GatewayModel {
     settings: Option<GatewaySettings>,
     ground: Arc<GatewayInputs>,
     counting: CountingRoutes,
-    resolved: BTreeMap<RouteId, Box<ResolvedRoute>>,
+    resolved: BTreeMap<RouteId, Arc<ResolvedRoute>>,
     levels: HostnameLevels,
     shares: BTreeMap<RouteId, LiteMap<Arc<str>, LevelShare>>,
     attached: HashMap<Arc<str>, usize>,
@@ -305,7 +305,7 @@ impl GatewayModel {
             let now = route.as_ref().map(|route| ResolvedRoute::of(id.0, route, &self.ground, &services));
             let (is_there, mut now) = (route.is_some(), now.unwrap_or_default());
             now.verdict = now.verdict.map(|verdict| self.shared.share(verdict));
-            let before = self.resolved.remove(&id).map(|before| *before).unwrap_or_default();
+            let before = self.resolved.remove(&id).unwrap_or_default();
             touched.extend(self.levels.update(&id, &before.entries, &now.entries));
             self.sets.change_backends(&before.backends, &now.backends);
             self.reach(&id, &before, &now);
@@ -325,7 +325,7 @@ impl GatewayModel {
                 }
             }
             if is_there && now.verdict.is_some() {
-                self.resolved.insert(id, Box::new(now));
+                self.resolved.insert(id, Arc::new(now));
             }
         }
         self.services = stored;

@@ -33,6 +33,14 @@ pub(super) struct NamedConfigMaps<T> {
     now: Option<Instant>,
 }
 
+impl<T: Clone> Clone for NamedConfigMaps<T> {
+    fn clone(&self) -> Self {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let has_failed = AtomicBool::new(self.has_failed.load(Relaxed));
+        Self { stores: self.stores.clone(), known: Mutex::new(known), has_failed, ..*self }
+    }
+}
+
 impl<T: Clone> NamedConfigMaps<T> {
     /// Of each `read` says what it holds, or why it is of no use.
     pub fn new(read: fn(&Object) -> Result<T, String>) -> Self {

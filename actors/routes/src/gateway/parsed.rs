@@ -5,11 +5,11 @@ use haptic_model::{ActiveConfig, Object, ObjectRef, Snapshot, Snapshots, gateway
 use std::{cell::RefCell, collections::BTreeMap, rc::Rc, sync::Arc};
 
 /// The objects of one store, as they are stored.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct StoredObjects(Option<Arc<Snapshot>>);
 
 /// What was read of the objects of one store, by namespace and name.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct ParsedObjects<T> {
     source: StoredObjects,
     known: BTreeMap<NamespacedName, Arc<T>>,

@@ -19,7 +19,7 @@ use std::{
 type RouteResource = GatewayResource<RouteSpec>;
 
 /// The routes that count, each as it is or as it was before.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct CountingRoutes {
     pace: ReloadPace<Object>,
     counting: BTreeMap<RouteId, Arc<Object>>,

@@ -104,7 +104,7 @@ const NEEDING: [(&str, &str); 6] = [
 ];
 
 /// The stores.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Sets {
     gateways: Arc<Snapshot>,
     ports: Arc<Snapshot>,

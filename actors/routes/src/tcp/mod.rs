@@ -43,7 +43,7 @@ pub fn lists(context: &Map<String, Value>, port: u16) -> bool {
 }
 
 /// The ports that the operator lists, and who has them.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct TcpModel {
     /// The Services as they were read.
     services: Arc<Snapshot>,

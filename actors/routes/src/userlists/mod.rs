@@ -40,7 +40,7 @@ pub fn store_of(resource: &str) -> Arc<str> {
 }
 
 /// The userlists of one resource of routes, from render to render.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Userlists {
     limits: Limits,
     /// The stores as this knows them.

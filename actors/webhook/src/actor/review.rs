@@ -10,6 +10,7 @@ use crate::{
 };
 use actix::prelude::*;
 use haptic_inspect::Readers;
+use haptic_render::fork::ForkRequested;
 use haptic_runtime::{ActorHandle, Alarm, Mailbox, OwnHandle, Work};
 use haptic_validate::Checker;
 use haptic_watch::{NameOrigin, NamedStores};
@@ -21,8 +22,8 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-/// Without a review for this time the evaluator's memory is freed.
-const FORGET_AFTER: Duration = Duration::from_secs(600);
+/// Without a review for this time the evaluator's memory is freed: the next one begins with what the pipeline has by then, which is shared.
+const FORGET_AFTER: Duration = Duration::from_secs(60);
 
 /// A change is to be evaluated.
 pub struct ReviewRequested {
@@ -60,6 +61,7 @@ pub struct ReviewQueue {
 pub struct ReviewActor {
     own: OwnHandle<Self>,
     readers: Readers,
+    renderer: Mailbox<ForkRequested>,
     checker: Checker,
     waiting: WaitingChanges<ReviewRequested>,
     /// `None` while it is at work.
@@ -144,14 +146,20 @@ impl Gathering {
 }
 
 impl ReviewActor {
-    /// An actor with an empty queue. Nothing else should wait for `checker`.
+    /// An actor with an empty queue, which renders as `renderer` does. Nothing else should wait for `checker`.
     #[must_use]
-    pub fn new(own: OwnHandle<Self>, readers: Readers, checker: Checker) -> Self {
-        let evaluator = Some(Evaluator::new(readers.clone(), checker.clone()));
+    pub fn new(
+        own: OwnHandle<Self>,
+        readers: Readers,
+        renderer: Mailbox<ForkRequested>,
+        checker: Checker,
+    ) -> Self {
+        let evaluator = Some(Evaluator::new(readers.clone(), Some(renderer.clone()), checker.clone()));
         let (idle_since, alarm) = (Instant::now(), Alarm::default());
         Self {
             own,
             readers,
+            renderer,
             checker,
             waiting: WaitingChanges::new(),
             evaluator,
@@ -247,7 +255,7 @@ impl ReviewActor {
     }
 
     fn new_evaluator(&self) -> Evaluator {
-        Evaluator::new(self.readers.clone(), self.checker.clone())
+        Evaluator::new(self.readers.clone(), Some(self.renderer.clone()), self.checker.clone())
     }
 }
 

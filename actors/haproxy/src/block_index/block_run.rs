@@ -1,0 +1,94 @@
+//! The blocks of a configuration in runs: a run is the same memory as long as none of its blocks changes, so that what walks over ten
+//! thousands of blocks looks at each run only.
+
+use super::block::{IndexedBlock, Inherited, Traits};
+use std::sync::Arc;
+
+/// A run has no more blocks; where it grows beyond that, it becomes two. Tests have few blocks, and are to have many runs of them.
+const MOST: usize = if cfg!(debug_assertions) { 3 } else { 192 };
+/// Of no more blocks than this, neighbours become one run.
+const FEW: usize = MOST / 3;
+
+/// Blocks that follow one another.
+#[derive(Debug)]
+pub(super) struct BlockRun {
+    pub blocks: Box<[IndexedBlock]>,
+    /// How many pieces of the text they are.
+    pub fragments: usize,
+    /// What any of its blocks has.
+    pub any: Traits,
+    /// Whether a section of it starts from a defaults section that it names.
+    pub inherits: bool,
+    /// The hashes of its sections' kinds and names, sorted.
+    keys: Box<[u64]>,
+    /// Bytes of memory, without the text.
+    pub bytes: usize,
+}
+
+/// Collects blocks in their order, and the runs that they were in where these stand again.
+#[derive(Debug, Default)]
+pub(super) struct RunsBuilder {
+    runs: Vec<Arc<BlockRun>>,
+    open: Vec<IndexedBlock>,
+}
+
+impl BlockRun {
+    fn new(blocks: &[IndexedBlock]) -> Self {
+        let mut keys: Vec<u64> = blocks.iter().flat_map(IndexedBlock::keys).copied().collect();
+        keys.sort_unstable();
+        let own = size_of::<Self>() + size_of_val(&*keys);
+        Self {
+            fragments: blocks.iter().map(|block| block.fragments as usize).sum(),
+            any: blocks.iter().fold(Traits::default(), |any, block| any.or(block.traits)),
+            inherits: blocks.iter().any(|block| !matches!(block.inherited, Inherited::None)),
+            keys: keys.into(),
+            bytes: own + blocks.iter().map(IndexedBlock::bytes).sum::<usize>(),
+            blocks: blocks.into(),
+        }
+    }
+
+    /// Where it is in memory: the same number for the same run, as long as it is held.
+    pub fn address(self: &Arc<Self>) -> usize {
+        Arc::as_ptr(self).addr()
+    }
+
+    /// Whether it has a section of that kind and name, by their hash.
+    pub fn has(&self, key: u64) -> bool {
+        self.keys.binary_search(&key).is_ok()
+    }
+}
+
+impl RunsBuilder {
+    /// Goes on with a block.
+    pub fn block(&mut self, block: IndexedBlock) {
+        self.open.push(block);
+    }
+
+    /// Goes on with a run of before.
+    pub fn run(&mut self, run: Arc<BlockRun>) {
+        self.close();
+        self.runs.push(run);
+    }
+
+    /// All runs.
+    pub fn finish(mut self) -> Vec<Arc<BlockRun>> {
+        self.close();
+        self.runs
+    }
+
+    fn close(&mut self) {
+        let mut blocks = std::mem::take(&mut self.open);
+        if blocks.is_empty() {
+            return;
+        }
+        let may_join = |run: &mut Arc<BlockRun>| {
+            run.blocks.len().min(blocks.len()) <= FEW && run.blocks.len() + blocks.len() <= MOST
+        };
+        if let Some(before) = self.runs.pop_if(may_join) {
+            blocks = before.blocks.iter().cloned().chain(blocks).collect();
+        }
+        let parts = blocks.len().div_ceil(MOST);
+        let length = blocks.len().div_ceil(parts.max(1)).max(1);
+        self.runs.extend(blocks.chunks(length).map(|part| Arc::new(BlockRun::new(part))));
+    }
+}
