@@ -68,8 +68,9 @@ fn route(number: usize, namespaces: usize, round: usize) -> [(&'static str, Stri
     });
     let ready = json!({"ready": true, "serving": true, "terminating": false});
     let endpoint = |n: usize| {
-        let third = if n == 0 && round > 0 { 200 + round % 50 } else { number / 250 };
-        json!({"addresses": [format!("10.{}.{third}.{}", 16 + n, number % 250)], "conditions": ready})
+        let (second, third) = (16 + 3 * (number / 50_000) + n, number / 250 % 200);
+        let third = if n == 0 && round > 0 { 200 + round % 50 } else { third };
+        json!({"addresses": [format!("10.{second}.{third}.{}", number % 250)], "conditions": ready})
     };
     let slice = json!({
         "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
@@ -145,8 +146,14 @@ fn main() {
     let full = (0..rounds).map(|_| render(&mut Renderer::checked(Checked::Never), &world).0);
     println!("{ingresses} Ingresses in {namespaces} namespaces; a full render: {}", told(full.collect()));
     let mut renderer = Renderer::checked(Checked::Never);
-    let bundle = render(&mut renderer, &world).1.bundle;
-    println!("bundle {} B, haproxy.cfg {} B, {}", bundle.size(), bundle.config.text.len(), bundle.digest);
+    let rendering = render(&mut renderer, &world).1;
+    let (bundle, warnings) = (rendering.bundle, rendering.warnings.len());
+    println!(
+        "bundle {} B, haproxy.cfg {} B, {}; {warnings} warnings",
+        bundle.size(),
+        bundle.config.text.len(),
+        bundle.digest
+    );
     println!(
         "haproxy.cfg's digest: {}",
         told((0..9).map(|_| timed(|| bundle.config.text.digest()).0).collect())

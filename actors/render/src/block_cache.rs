@@ -15,7 +15,10 @@ use crate::{
     input::Read,
     store_lists::StoreLists,
 };
-use haptic_model::{Object, ObjectRef, Snapshot, Snapshots, store::Key};
+use haptic_model::{
+    Object, ObjectRef, Snapshot, Snapshots,
+    store::{Difference, Key},
+};
 use haptic_text::Fragment;
 use std::{
     cell::{Cell, OnceCell},
@@ -28,6 +31,8 @@ use std::{
 pub struct FileCache {
     groups: Vec<Arc<BlockGroup>>,
     reads: ReadTable,
+    /// What was read outside of the blocks that are kept.
+    outside: Box<[u32]>,
     /// The stores that were read, as they were.
     stores: BTreeMap<Arc<str>, Arc<Snapshot>>,
     untracked: BTreeMap<(SourcePosition, Uncacheable), usize>,
@@ -144,15 +149,7 @@ impl<'k> BlockCache<'k> {
             }
             for difference in now.differences_from(before) {
                 new.extend(difference.after.map(|(object, _)| address(object)));
-                for (object, key) in [difference.before, difference.after].into_iter().flatten() {
-                    let name = [object.reference.namespace.clone(), object.reference.name.clone()];
-                    let prefixes = (0..=key.len()).filter_map(|length| key.get(..length));
-                    for read in prefixes.chain([name.as_slice()]) {
-                        if let Some(number) = numbers.and_then(|numbers| numbers.get(read)) {
-                            mark(&mut changed, *number);
-                        }
-                    }
-                }
+                reads_of(&difference, numbers, |number| mark(&mut changed, number));
             }
         }
         Self {
@@ -250,13 +247,33 @@ impl<'k> BlockCache<'k> {
 }
 
 impl FileCache {
-    /// Whether a render would read only what it read before, from stores that have not changed since.
+    /// Whether a render would read only what it read before: from stores in which nothing of that has changed since.
     pub(crate) fn is_current(&self, snapshots: &Snapshots) -> bool {
         self.stores.iter().all(|(name, before)| {
             snapshots.get(name).is_some_and(|now| {
-                !now.is_on_demand() && !before.is_on_demand() && now.is_unchanged_since(before)
+                let is_known = !now.is_on_demand() && !before.is_on_demand();
+                is_known && (now.is_unchanged_since(before) || self.reads_nothing_of(name, before, now))
             })
         })
+    }
+
+    /// Whether nothing that was read from a store is different now.
+    fn reads_nothing_of(&self, name: &Arc<str>, before: &Snapshot, now: &Snapshot) -> bool {
+        let numbers = self.reads.numbers.get(name);
+        now.differences_from(before).all(|difference| {
+            let mut is_read = false;
+            reads_of(&difference, numbers, |_| is_read = true);
+            !is_read
+        })
+    }
+
+    /// Goes on to stores in which nothing that was read has changed.
+    pub(crate) fn advance(&mut self, snapshots: &Snapshots) {
+        for (name, store) in &mut self.stores {
+            if let Some(now) = snapshots.get(name) {
+                *store = now.clone();
+            }
+        }
     }
 
     /// The file was the same again as a whole.
@@ -280,6 +297,7 @@ impl FileCache {
         self.untracked.clear();
         self.printed = blocks.iter().filter(|b| matches!(b, PrintedBlock::Fresh(_))).count();
         let mut read: HashSet<Arc<str>> = outside.iter().map(|r| r.resource.clone()).collect();
+        let mut outside = self.reads.numbers(outside);
         for block in blocks {
             match block {
                 PrintedBlock::Kept(number) => {
@@ -296,10 +314,15 @@ impl FileCache {
                         }
                     }
                     let is_sound = fresh.piece.is_none_or(|piece| !refused.contains(&piece));
-                    let kept = is_sound.then(|| self.fresh(*fresh, &fragment, &mut last_site)).flatten();
+                    let reads = self.reads.numbers(&fresh.reads);
+                    let kept =
+                        is_sound.then(|| self.kept(*fresh, &reads, &fragment, &mut last_site)).flatten();
                     match kept {
                         Some(block) => groups.block(Arc::new(block)),
-                        None => groups.gap(),
+                        None => {
+                            outside.extend(reads);
+                            groups.gap();
+                        }
                     }
                 }
             }
@@ -308,18 +331,21 @@ impl FileCache {
         read.extend(self.stores.keys().cloned());
         let now = |name: Arc<str>| snapshots.get(&name).map(|store| (name, store.clone()));
         self.stores = read.into_iter().filter_map(now).collect();
-        self.groups = groups.finish();
+        outside.sort_unstable();
+        outside.dedup();
+        (self.groups, self.outside) = (groups.finish(), outside.into());
         self.sweep();
         self.bytes = self.groups.iter().map(|group| group.size).sum();
     }
 
-    fn fresh(
+    fn kept(
         &mut self,
         fresh: FreshBlock,
+        reads: &[u32],
         fragment: &impl Fn(usize) -> Option<Fragment>,
         last_site: &mut Option<Arc<BlockSite>>,
     ) -> Option<CachedBlock> {
-        let FreshBlock { piece, site, reads, around, effects, untracked, bytes, most, .. } = fresh;
+        let FreshBlock { piece, site, around, effects, untracked, bytes, most, .. } = fresh;
         let fragment = piece.and_then(fragment);
         let untracked =
             untracked.or((fragment.is_none() && piece.is_some()).then_some(Uncacheable::InsideLine));
@@ -327,9 +353,6 @@ impl FileCache {
             *self.untracked.entry((site.place, why)).or_default() += 1;
             return None;
         }
-        let mut reads: Vec<u32> = reads.into_iter().map(|read| self.reads.number(read)).collect();
-        reads.sort_unstable();
-        reads.dedup();
         let silent = effects.warnings.is_empty() && effects.faults.is_empty() && effects.added.is_empty();
         let (site, object) = BlockSite::of(site, around, last_site.take());
         *last_site = Some(site.clone());
@@ -371,7 +394,8 @@ impl FileCache {
         }
         let mut used = vec![None; self.reads.count as usize];
         let mut count = 0_u32;
-        for number in self.groups.iter().flat_map(|group| &group.blocks).flat_map(|block| &block.reads) {
+        let of_blocks = self.groups.iter().flat_map(|group| &group.blocks).flat_map(|block| &block.reads);
+        for number in of_blocks.chain(&self.outside) {
             if let Some(slot @ None) = used.get_mut(*number as usize) {
                 *slot = Some(count);
                 count += 1;
@@ -383,6 +407,7 @@ impl FileCache {
         }
         let renumbered = |number: &u32| used.get(*number as usize).copied().flatten();
         self.change_reads(|block| block.reads.iter().filter_map(renumbered).collect());
+        self.outside = self.outside.iter().filter_map(renumbered).collect();
         for numbers in self.reads.numbers.values_mut() {
             numbers.retain(|_, number| renumbered(number).map(|new| *number = new).is_some());
         }
@@ -433,11 +458,38 @@ impl FileCache {
 }
 
 impl ReadTable {
-    fn number(&mut self, read: Read) -> u32 {
+    /// Of each of these its number, sorted.
+    fn numbers(&mut self, reads: &[Read]) -> Vec<u32> {
+        let mut numbers: Vec<u32> = reads.iter().map(|read| self.number(read)).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers
+    }
+
+    fn number(&mut self, read: &Read) -> u32 {
         let next = self.count;
-        let number = *self.numbers.entry(read.resource).or_default().entry(read.key).or_insert(next);
+        let of = self.numbers.entry(read.resource.clone()).or_default();
+        let number = *of.entry(read.key.clone()).or_insert(next);
         self.count += u32::from(number == next);
         number
+    }
+}
+
+/// Gives the numbers of those reads whose result is another one after a `difference`, of all that were read from its store.
+fn reads_of(
+    difference: &Difference<'_>,
+    numbers: Option<&HashMap<Key, u32>>,
+    mut read: impl FnMut(u32),
+) {
+    let Some(numbers) = numbers else { return };
+    for (object, key) in [difference.before, difference.after].into_iter().flatten() {
+        let name = [object.reference.namespace.clone(), object.reference.name.clone()];
+        let prefixes = (0..=key.len()).filter_map(|length| key.get(..length));
+        for key in prefixes.chain([name.as_slice()]) {
+            if let Some(number) = numbers.get(key) {
+                read(*number);
+            }
+        }
     }
 }
 

@@ -76,8 +76,11 @@ impl FileMemory {
     /// The file as it was, if nothing that it was made of has changed.
     pub fn unchanged(&mut self, render: &Render<'_>, path: &str) -> Option<FileResult> {
         let last = self.last.as_ref().filter(|last| Arc::ptr_eq(&last.ground, render.ground))?;
-        let same = *last.done.path == *path && self.kept.is_current(render.snapshots);
+        // What a block had read that failed is known to its fault only.
+        let is_whole = last.done.faults.is_empty();
+        let same = is_whole && *last.done.path == *path && self.kept.is_current(render.snapshots);
         let done = same.then(|| last.done.clone())?;
+        self.kept.advance(render.snapshots);
         self.kept.rest();
         Some(done)
     }

@@ -271,7 +271,7 @@ impl Renderer {
             haproxy_cfg.into_iter().for_each(|file| self.uses.advance(&file.text));
         }
         results.append(&mut self.print(&render, &paths, |key| key.kind == FileKind::General));
-        lists.end_render();
+        lists.end_render(snapshots);
         let (findings, gateway_verdicts) = with_routes
             .as_ref()
             .map(|_| (self.routes.findings(), self.routes.gateway_verdicts()))
@@ -305,17 +305,19 @@ impl Renderer {
 
     /// The ground of the last render, if this one stands on it, too.
     fn ground(
-        &self,
+        &mut self,
         compiled: &dyn Compiled,
         config: &ActiveConfig,
         fleet: &Fleet,
         limits: &RenderLimits,
     ) -> Result<Arc<RenderContext>, String> {
         let mut known = self.files.values().filter_map(FileMemory::ground);
-        match known.find(|ground| ground.bears(compiled, config, fleet, limits)) {
-            Some(ground) => Ok(ground.clone()),
-            None => RenderContext::new(compiled, config, fleet, limits).map(Arc::new),
+        if let Some(ground) = known.find(|ground| ground.bears(compiled, config, fleet, limits)) {
+            return Ok(ground.clone());
         }
+        // Other templates may list other stores.
+        self.lists = Arc::default();
+        RenderContext::new(compiled, config, fleet, limits).map(Arc::new)
     }
 
     /// What the blocks of these objects read in the last render, as far as it is kept.

@@ -587,8 +587,9 @@ impl<'a> Session<'a> {
 
     /// What came of the render, besides `marked` text.
     pub(crate) fn finish(self, marked: FramedText) -> RenderedFile {
-        let State { outside, printed, mut warnings, warned_outside, faults, added, .. } =
+        let State { mut outside, printed, block, mut warnings, warned_outside, faults, added, .. } =
             self.state.into_inner();
+        outside.extend(block.reads);
         if let Some(more @ 1..) = warned_outside.checked_sub(MOST_TOLD) {
             warnings.push(Diagnostic::warning("render", format!("and {more} more warnings")));
         }

@@ -1,7 +1,7 @@
 //! The lists of all objects of stores: made once for all files of a render, and the same in the next one while the store is.
 
 use crate::{value::Value, watched::Watched};
-use haptic_model::{Object, Snapshot};
+use haptic_model::{Object, Snapshot, Snapshots};
 use std::{
     collections::BTreeMap,
     sync::{
@@ -45,10 +45,12 @@ impl StoreLists {
         Value::List(handles)
     }
 
-    /// A render has ended: keeps what it used, and what was not parsed.
-    pub fn end_render(&self) {
-        self.lists().retain(|_, list| {
-            std::mem::take(&mut list.is_used) && !list.is_read.load(Relaxed) && !list.store.is_on_demand()
+    /// A render of `snapshots` has ended: keeps what it used, or would have if all files had been printed anew, and what was not parsed.
+    pub fn end_render(&self, snapshots: &Snapshots) {
+        self.lists().retain(|name, list| {
+            let is_current = || snapshots.get(name).is_some_and(|now| now.is_unchanged_since(&list.store));
+            let is_wanted = std::mem::take(&mut list.is_used) || is_current();
+            is_wanted && !list.is_read.load(Relaxed) && !list.store.is_on_demand()
         });
     }
 
@@ -93,6 +95,11 @@ mod tests {
         store.apply(Object { reference, version: 0, json: json.as_bytes().into() }, key);
     }
 
+    /// The stores of a render.
+    fn with(name: &Arc<str>, store: &Arc<Snapshot>) -> Snapshots {
+        Snapshots::new(BTreeMap::from([(name.clone(), store.clone())]))
+    }
+
     fn handles(list: &Value) -> Vec<Arc<Watched>> {
         let Value::List(items) = list else { panic!("no list") };
         items.iter().map(|item| if let Value::Object(one) = item { one.clone() } else { panic!() }).collect()
@@ -102,8 +109,9 @@ mod tests {
     fn a_list_has_what_its_store_has_and_handles_of_what_is_unchanged() {
         let (lists, mut store, name) = (StoreLists::default(), Snapshot::full(), Arc::from("things"));
         (0..20).for_each(|n| apply(&mut store, &format!("{n:02}"), "{}"));
-        let first = handles(&lists.all(&name, &Arc::new(store.clone())));
-        lists.end_render();
+        let before = Arc::new(store.clone());
+        let first = handles(&lists.all(&name, &before));
+        lists.end_render(&with(&name, &before));
         assert!(Arc::ptr_eq(&first[7], &handles(&lists.all(&name, &Arc::new(store.clone())))[7]));
         apply(&mut store, "03", r#"{"x":1}"#);
         apply(&mut store, "075", "{}");
@@ -122,15 +130,18 @@ mod tests {
         let store = Arc::new(store);
         let taken = handles(&lists.all(&name, &store));
         taken[0].fresh().read().unwrap();
-        lists.end_render();
+        lists.end_render(&with(&name, &store));
         assert_eq!(lists.lists().len(), 1);
         lists.all(&name, &store);
         taken[0].field("x").unwrap();
-        lists.end_render();
+        lists.end_render(&with(&name, &store));
         assert_eq!(lists.lists().len(), 0);
         lists.all(&name, &store);
-        lists.end_render();
-        lists.end_render();
+        lists.end_render(&with(&name, &store));
+        lists.end_render(&with(&name, &store));
+        assert_eq!(lists.lists().len(), 1, "nothing had to be printed anew");
+        let other = Arc::new(Snapshot::full());
+        lists.end_render(&with(&name, &other));
         assert_eq!(lists.lists().len(), 0);
     }
 }
