@@ -121,8 +121,8 @@ pub struct BlockCache<'k> {
     new: HashSet<usize>,
     /// Where the next block is expected.
     next: Cell<BlockNumber>,
-    /// The places in templates of which any block is kept: where none ever is, none is looked for among all.
-    sites: OnceCell<HashSet<usize>>,
+    /// The places in templates of which any block is kept, and whether a whole group is: where none ever is, none is looked for among all.
+    sites: OnceCell<HashMap<usize, bool>>,
     by_object: OnceCell<HashMap<(usize, usize), BlockNumber>>,
     alike: Alike,
     lists: Option<&'k StoreLists>,
@@ -220,8 +220,7 @@ impl<'k> BlockCache<'k> {
 
     /// Whether any group of this block may stand again.
     pub(crate) fn has_groups_of(&self, block: usize) -> bool {
-        let mut groups = self.kept.groups.iter().filter_map(|group| group.whole.as_ref());
-        groups.any(|whole| whole.site.block == block)
+        self.sites().get(&block) == Some(&true)
     }
 
     fn is_unchanged(&self, reads: &[u32]) -> bool {
@@ -233,9 +232,19 @@ impl<'k> BlockCache<'k> {
     }
 
     fn has_blocks_of(&self, block: usize) -> bool {
-        // The blocks of a group are all of one place.
-        let firsts = || self.kept.groups.iter().filter_map(|group| group.blocks.first());
-        self.sites.get_or_init(|| firsts().map(|first| first.site.block).collect()).contains(&block)
+        self.sites().contains_key(&block)
+    }
+
+    fn sites(&self) -> &HashMap<usize, bool> {
+        self.sites.get_or_init(|| {
+            let mut sites = HashMap::new();
+            for group in &self.kept.groups {
+                // The blocks of a group are all of one place.
+                let Some(first) = group.blocks.first() else { continue };
+                *sites.entry(first.site.block).or_default() |= group.whole.is_some();
+            }
+            sites
+        })
     }
 
     fn by_object(&self) -> &HashMap<(usize, usize), BlockNumber> {

@@ -1,7 +1,7 @@
 //! The lists of all objects of stores: made once for all files of a render, and the same in the next one while the store is.
 
 use crate::{value::Value, watched::Watched};
-use haptic_model::{Object, Snapshot, Snapshots};
+use haptic_model::{Object, ObjectRef, Snapshot, Snapshots, store::Difference};
 use std::{
     collections::BTreeMap,
     sync::{
@@ -10,8 +10,8 @@ use std::{
     },
 };
 
-/// So many handles further on the one of an object is looked for.
-const AHEAD: usize = 4;
+/// Of more objects that have changed the list is made anew.
+const MOST_CHANGES: usize = 64;
 
 /// The lists that were asked for, by store.
 #[derive(Debug, Default)]
@@ -22,6 +22,8 @@ struct StoreList {
     store: Arc<Snapshot>,
     /// Handles that nobody has read: templates read those that they take from a list anew.
     handles: Arc<Vec<Value>>,
+    /// Those of their objects in memory.
+    addresses: Arc<Vec<usize>>,
     /// Whether somebody has read one all the same. Then the list holds what was parsed, and is not kept.
     is_read: Arc<AtomicBool>,
     /// Whether anybody has asked for it in this render.
@@ -45,6 +47,13 @@ impl StoreLists {
         Value::List(handles)
     }
 
+    /// The addresses of the objects of `list`, if it is one of these.
+    pub fn addresses_of(&self, list: &Arc<Vec<Value>>) -> Option<Arc<Vec<usize>>> {
+        let lists = self.lists();
+        let found = lists.values().find(|known| Arc::ptr_eq(&known.handles, list));
+        found.map(|known| known.addresses.clone())
+    }
+
     /// A render of `snapshots` has ended: keeps what it used, or would have if all files had been printed anew, and what was not parsed.
     pub fn end_render(&self, snapshots: &Snapshots) {
         self.lists().retain(|name, list| {
@@ -62,32 +71,61 @@ impl StoreLists {
 impl StoreList {
     fn of(store: &Arc<Snapshot>, before: Option<Self>) -> Self {
         let before = before.filter(|list| !list.store.is_on_demand() && !store.is_on_demand());
-        let is_read = before.as_ref().map_or_else(Arc::default, |list| list.is_read.clone());
-        let known = before.as_ref().map_or(&[] as &[Value], |list| &list.handles);
-        let mut next = 0;
-        let handle = |object: &Arc<Object>| {
-            let ahead = known.iter().enumerate().skip(next).take(AHEAD);
-            let is_it = |value: &Value| matches!(value, Value::Object(handle) if Arc::ptr_eq(handle.object(), object));
-            match ahead.into_iter().find(|(_, value)| is_it(value)) {
-                Some((number, value)) => {
-                    next = number + 1;
-                    value.clone()
-                }
-                None => {
-                    let handle = Watched::new(object.clone(), store).telling(is_read.clone());
-                    Value::Object(Arc::new(handle))
-                }
+        let Some(before) = before else { return Self::anew(store, Arc::default()) };
+        let changes: Vec<Difference<'_>> =
+            store.differences_from(&before.store).take(MOST_CHANGES + 1).collect();
+        if changes.len() > MOST_CHANGES {
+            return Self::anew(store, before.is_read);
+        }
+        // Nobody has them any more, as a rule: ten thousand handles are not even counted then.
+        let mut handles = Arc::unwrap_or_clone(before.handles);
+        let mut addresses = Arc::unwrap_or_clone(before.addresses);
+        for Difference { before: gone, after: come } in changes {
+            let Some((named, _)) = come.or(gone) else { continue };
+            let place = handles.binary_search_by(|handle| name_of(handle).cmp(&Some(names(&named.reference))));
+            let (at, is_there) = place.map_or_else(|at| (at, false), |at| (at, true));
+            if is_there {
+                handles.remove(at);
+                addresses.remove(at);
             }
-        };
-        let handles = store.iter().map(handle).collect::<Vec<_>>();
-        Self { store: store.clone(), handles: Arc::new(handles), is_read, is_used: true }
+            if let Some((object, _)) = come {
+                handles.insert(at, handle(object, store, &before.is_read));
+                addresses.insert(at, address(object));
+            }
+        }
+        let (handles, addresses) = (Arc::new(handles), Arc::new(addresses));
+        Self { store: store.clone(), handles, addresses, is_read: before.is_read, is_used: true }
     }
+
+    fn anew(store: &Arc<Snapshot>, is_read: Arc<AtomicBool>) -> Self {
+        let handles = store.iter().map(|object| handle(object, store, &is_read)).collect::<Vec<_>>();
+        let addresses = store.iter().map(address).collect::<Vec<_>>();
+        let (handles, addresses) = (Arc::new(handles), Arc::new(addresses));
+        Self { store: store.clone(), handles, addresses, is_read, is_used: true }
+    }
+}
+
+fn handle(object: &Arc<Object>, store: &Arc<Snapshot>, is_read: &Arc<AtomicBool>) -> Value {
+    Value::Object(Arc::new(Watched::new(object.clone(), store).telling(is_read.clone())))
+}
+
+fn address(object: &Arc<Object>) -> usize {
+    Arc::as_ptr(object).addr()
+}
+
+fn name_of(handle: &Value) -> Option<(&str, &str)> {
+    handle.as_object().map(|object| names(object.reference()))
+}
+
+/// What stores are sorted by.
+fn names(of: &ObjectRef) -> (&str, &str) {
+    (&of.namespace, &of.name)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use haptic_model::{ObjectRef, store::Key};
+    use haptic_model::store::Key;
 
     fn apply(store: &mut Snapshot, name: &str, json: &str) {
         let reference = Arc::new(ObjectRef::new("things", "a", name));

@@ -6,6 +6,7 @@ use crate::{
     cached_block::BlockPosition,
     captured::{Alike, Around, Boundary, LookupResult, would_see_the_same},
     position::At,
+    value::Value,
     watched::Watched,
 };
 use std::sync::Arc;
@@ -55,13 +56,17 @@ impl Machine<'_> {
     }
 
     /// The objects of a loop, as addresses, if many of its steps may stand again at once: they are then asked for with [`Self::group_hit`].
+    /// Where the loop goes over a `list` of all objects of a store, none of them is looked at.
     pub fn objects_of<'v>(
         &self,
         body: BlockId,
+        list: Option<&Arc<Vec<Value>>>,
         items: impl Iterator<Item = Option<&'v Arc<Watched>>>,
-    ) -> Option<Vec<usize>> {
-        self.session.block_cache().filter(|recall| recall.has_groups_of(body.block))?;
-        Some(items.map(|item| item.map_or(0, |item| Arc::as_ptr(item.object()).addr())).collect())
+    ) -> Option<Arc<Vec<usize>>> {
+        let recall = self.session.block_cache().filter(|recall| recall.has_groups_of(body.block))?;
+        let known = list.zip(recall.lists()).and_then(|(list, lists)| lists.addresses_of(list));
+        let address = |item: Option<&Arc<Watched>>| item.map_or(0, |item| Arc::as_ptr(item.object()).addr());
+        Some(known.unwrap_or_else(|| Arc::new(items.map(address).collect())))
     }
 
     /// Prints what the blocks of the first of `objects` printed in the render before, if a whole group of them stands again: of how

@@ -140,11 +140,11 @@ impl<'p> TemplateEvaluator<'_, 'p> {
         // With a name for the index, each step may see something else around it.
         let objects = match list {
             Value::List(items) if index_name.is_none() => {
-                self.machine.objects_of(block, items.iter().map(Value::as_object))
+                self.machine.objects_of(block, Some(items), items.iter().map(Value::as_object))
             }
             _ => None,
         };
-        let objects = objects.as_deref().unwrap_or_default();
+        let objects = objects.as_ref().map_or(&[] as &[usize], |all| all.as_slice());
         // How many steps that was.
         let mut step = |this: &mut Self, value: Value, state: Loop| -> EvaluationResult<usize> {
             let number = state.index;

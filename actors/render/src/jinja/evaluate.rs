@@ -407,10 +407,10 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
         }
         let body = evaluation::BlockId::of(&code.body, at);
         let objects = match code.target.is_local() {
-            true => self.machine.objects_of(body, state.items.objects()),
+            true => self.machine.objects_of(body, state.items.list(), state.items.objects()),
             false => None,
         };
-        let objects = objects.as_deref().unwrap_or_default();
+        let objects = objects.as_ref().map_or(&[] as &[usize], |all| all.as_slice());
         self.within(ScopeStack::enter, |me| {
             let mut index = 0;
             while let Some(item) = state.items.get(index) {

@@ -32,6 +32,14 @@ impl<'p> LoopItems<'p> {
         }
     }
 
+    /// The list whose values its steps are.
+    pub fn list(&self) -> Option<&Arc<Vec<Value>>> {
+        match self {
+            Self::Operands(_) => None,
+            Self::Values(values) | Self::Pairs(values) => Some(values),
+        }
+    }
+
     /// The watched objects of its steps: an item itself, or the last of a pair.
     pub fn objects(&self) -> impl Iterator<Item = Option<&Arc<Watched>>> {
         let (items, values): (&[Operand<'p>], &[Value]) = match self {
