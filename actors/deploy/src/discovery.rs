@@ -69,10 +69,11 @@ impl PodSet {
     fn apply(&mut self, pod: &Pod, port: u16) {
         let Some(name) = pod.metadata.name.clone() else { return };
         let found = haproxy_pod(pod, port);
-        match found.clone().filter(|_| is_ready(pod)) {
-            Some(found) => {
+        match reachable_pod(pod, port).filter(|_| is_ready(pod)) {
+            Some(reached) => {
                 let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).map(Arc::from);
-                self.ready.insert(name.clone(), ReadyPod { pod: found, node });
+                let terminating = is_terminating(pod);
+                self.ready.insert(name.clone(), ReadyPod { pod: reached, node, terminating });
             }
             None => _ = self.ready.remove(&name),
         }
@@ -107,9 +108,13 @@ pub async fn list(client: &Client, config: &ActiveConfig) -> Result<Vec<HaproxyP
 /// it becomes Ready by running what we deploy.
 #[must_use]
 pub fn haproxy_pod(pod: &Pod, port: u16) -> Option<HaproxyPod> {
+    reachable_pod(pod, port).filter(|_| !is_terminating(pod))
+}
+
+/// The pod with its address, unless it is finished.
+fn reachable_pod(pod: &Pod, port: u16) -> Option<HaproxyPod> {
     let status = pod.status.as_ref()?;
-    let finished = matches!(status.phase.as_deref(), Some("Succeeded" | "Failed"));
-    if finished || pod.metadata.deletion_timestamp.is_some() {
+    if matches!(status.phase.as_deref(), Some("Succeeded" | "Failed")) {
         return None;
     }
     let text = |field: &Option<String>| field.as_deref().map(Arc::<str>::from);
@@ -129,6 +134,10 @@ pub fn haproxy_pod(pod: &Pod, port: u16) -> Option<HaproxyPod> {
         node_addresses: nodes.into_iter().collect(),
         host_ports: ports.filter_map(|port| u16::try_from(port.host_port?).ok()).collect(),
     })
+}
+
+fn is_terminating(pod: &Pod) -> bool {
+    pod.metadata.deletion_timestamp.is_some()
 }
 
 fn is_ready(pod: &Pod) -> bool {
@@ -237,6 +246,17 @@ mod tests {
         assert_eq!(set.ready()[0].pod, set.pods()[0]);
         set.take(Event::Apply(readiness("False")), 5555);
         assert_eq!((names(&set), set.ready().len()), (vec!["a".to_owned()], 0));
+        set.take(Event::Apply(readiness("True")), 5555);
+        assert!(!set.ready()[0].terminating);
+        let going = |status: &str| {
+            let mut pod = readiness(status);
+            pod.metadata.deletion_timestamp = serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
+            pod
+        };
+        set.take(Event::Apply(going("True")), 5555);
+        assert!(names(&set).is_empty() && set.ready()[0].terminating, "it serves to its end");
+        set.take(Event::Apply(going("False")), 5555);
+        assert!(set.ready().is_empty());
         set.take(Event::Apply(readiness("True")), 5555);
         for event in [Event::Init, Event::InitDone] {
             set.take(event, 5555);

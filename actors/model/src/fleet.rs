@@ -52,13 +52,15 @@ impl std::fmt::Display for HaproxyPod {
     }
 }
 
-/// A HAProxy pod that takes traffic.
+/// A HAProxy pod that takes traffic: its readiness probes succeed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ReadyPod {
     /// Which.
     pub pod: HaproxyPod,
     /// The node that it is on.
     pub node: Option<Arc<str>>,
+    /// Whether it is being deleted: it is sent connections only while no other pod takes them.
+    pub terminating: bool,
 }
 
 /// What can be changed on a pod, and how.

@@ -339,7 +339,8 @@ impl GatewayStatusActor {
 
     fn fleet_changed(&mut self, context: &mut Context<Self>) {
         let deployed = |ready: &ReadyPod| self.pods.get(&ready.pod).and_then(|state| state.deployed);
-        let fleet = FleetProgress { pods: self.ready.iter().map(deployed).collect() };
+        let staying = self.ready.iter().filter(|ready| !ready.terminating);
+        let fleet = FleetProgress { pods: staying.map(deployed).collect() };
         if fleet != **self.queue.fleet() {
             self.queue.acknowledged(fleet);
             self.advance(context);

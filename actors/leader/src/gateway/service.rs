@@ -118,7 +118,8 @@ pub(crate) fn asked_addresses(verdict: &GatewayVerdict, spec: &GatewayServicesSp
         .collect()
 }
 
-/// The slices of `service`, which has an `uid`: one for each family of addresses that pods have.
+/// The slices of `service`, which has an `uid`: one for each family of addresses that pods have. Those that terminate stay in them, as Kubernetes
+/// has it for Services with a selector: https://kubernetes.io/docs/concepts/services-networking/endpoint-slices/#conditions.
 pub(crate) fn slices(service: &Value, pods: &[ReadyPod]) -> Vec<Value> {
     let (Some(name), Some(uid)) = (text(service, "/metadata/name"), text(service, "/metadata/uid")) else {
         return Vec::new();
@@ -134,7 +135,8 @@ pub(crate) fn slices(service: &Value, pods: &[ReadyPod]) -> Vec<Value> {
         let endpoints = pods.iter().flat_map(|ready| {
             let addresses = std::iter::once(&ready.pod.address).chain(&ready.pod.other_addresses);
             addresses.filter(move |address| address.is_ipv4() == is_v4).take(1).map(|address| {
-                let mut endpoint = json!({"addresses": [address.to_string()], "conditions": {"ready": true}});
+                let conditions = json!({"ready": !ready.terminating, "serving": true, "terminating": ready.terminating});
+                let mut endpoint = json!({"addresses": [address.to_string()], "conditions": conditions});
                 if let (Some(node), Some(endpoint)) = (&ready.node, endpoint.as_object_mut()) {
                     endpoint.insert("nodeName".into(), (**node).into());
                 }
@@ -362,7 +364,7 @@ mod tests {
             node_addresses: Vec::new(),
             host_ports: Vec::new(),
         };
-        ReadyPod { pod, node: Some("node-1".into()) }
+        ReadyPod { pod, node: Some("node-1".into()), terminating: false }
     }
 
     #[test]
@@ -427,6 +429,17 @@ mod tests {
         let fewer = slices(&service, &[pod(&["10.0.0.2"])]);
         let patch = correction(&wanted[0], &fewer[0]).unwrap();
         assert_eq!(patch, json!({"endpoints": fewer[0]["endpoints"]}));
+    }
+
+    #[test]
+    fn a_pod_that_terminates_serves_while_nobody_else_does() {
+        let service = stored(made(&verdict(), &spec()));
+        let conditions = |terminating| {
+            let pod = ReadyPod { terminating, ..pod(&["10.0.0.1"]) };
+            slices(&service, &[pod])[0]["endpoints"][0]["conditions"].clone()
+        };
+        assert_eq!(conditions(false), json!({"ready": true, "serving": true, "terminating": false}));
+        assert_eq!(conditions(true), json!({"ready": false, "serving": true, "terminating": true}));
     }
 
     #[test]
