@@ -8,9 +8,12 @@ use haptic_haproxy::{
     diff::{ConfigChange, compare},
     views::servers,
 };
-use haptic_text::{Fragment, Text};
+use haptic_text::{Fragment, Text, TextBuilder, TextRun};
 use proptest::{prelude::*, sample::Index, test_runner::TestRunner};
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
 const VERSIONS: [Version; 3] = [Version::new(3, 0), Version::new(3, 2), Version::new(3, 4)];
 
@@ -111,11 +114,23 @@ fn history() -> impl Strategy<Value = Vec<Vec<Edit>>> {
     prop::collection::vec(prop::collection::vec(edit(), 0..4), 1..16)
 }
 
+/// The text of these pieces in runs of three, of which those that stood before are the same memory.
+fn in_runs(pieces: &[Fragment], known: &mut HashMap<Vec<usize>, TextRun>) -> Text {
+    let mut text = TextBuilder::default();
+    for some in pieces.chunks(3) {
+        let addresses = some.iter().map(Fragment::address).collect();
+        text.run(known.entry(addresses).or_insert_with(|| TextRun::new(some.to_vec())).clone());
+    }
+    text.finish()
+}
+
 /// The configurations of a history. Pieces that stay are the same memory.
 fn generations(history: &[Vec<Edit>], texts: &[&str]) -> Vec<Text> {
     let pieces: Vec<Fragment> = texts.iter().map(|text| Fragment::new(*text, Arc::default())).collect();
     let mut list = vec![Fragment::new(FIRST, Arc::default())];
-    let mut generations = vec![Text::new(list.clone())];
+    // Those that are known stay, or another one could be at their place in memory.
+    let mut runs = HashMap::new();
+    let mut generations = vec![in_runs(&list, &mut runs)];
     for edits in history {
         for edit in edits {
             let piece = |index: &Index| pieces[index.index(pieces.len())].clone();
@@ -132,7 +147,7 @@ fn generations(history: &[Vec<Edit>], texts: &[&str]) -> Vec<Text> {
                 }
             }
         }
-        generations.push(Text::new(list.clone()));
+        generations.push(in_runs(&list, &mut runs));
     }
     generations
 }

@@ -76,7 +76,11 @@ impl Replica {
         let (validated, bundles) = topic(None);
         let (pods, states) = topic(BTreeMap::new());
         let (quarantine, held) = topic(Quarantine::default());
-        let ready = ready.iter().map(|name| ReadyPod { pod: pod(name), node: Some("node-1".into()), terminating: false });
+        let ready = ready.iter().map(|name| ReadyPod {
+            pod: pod(name),
+            node: Some("node-1".into()),
+            terminating: false,
+        });
         let (ready, readiness) = topic(ready.collect::<Vec<_>>());
         let (leadership, leading) = topic(Leadership { leads: true, ..Leadership::default() });
         let (failures, reporting) = topic(GatewayReporting::default());

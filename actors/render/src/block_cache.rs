@@ -485,11 +485,7 @@ impl ReadTable {
 }
 
 /// Gives the numbers of those reads whose result is another one after a `difference`, of all that were read from its store.
-fn reads_of(
-    difference: &Difference<'_>,
-    numbers: Option<&HashMap<Key, u32>>,
-    mut read: impl FnMut(u32),
-) {
+fn reads_of(difference: &Difference<'_>, numbers: Option<&HashMap<Key, u32>>, mut read: impl FnMut(u32)) {
     let Some(numbers) = numbers else { return };
     for (object, key) in [difference.before, difference.after].into_iter().flatten() {
         let name = [object.reference.namespace.clone(), object.reference.name.clone()];

@@ -82,7 +82,8 @@ impl StoreList {
         let mut addresses = Arc::unwrap_or_clone(before.addresses);
         for Difference { before: gone, after: come } in changes {
             let Some((named, _)) = come.or(gone) else { continue };
-            let place = handles.binary_search_by(|handle| name_of(handle).cmp(&Some(names(&named.reference))));
+            let place =
+                handles.binary_search_by(|handle| name_of(handle).cmp(&Some(names(&named.reference))));
             let (at, is_there) = place.map_or_else(|at| (at, false), |at| (at, true));
             if is_there {
                 handles.remove(at);

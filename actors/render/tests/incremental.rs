@@ -800,7 +800,8 @@ fn a_render_with_a_fault_keeps_what_is_not_at_fault() {
 
 #[test]
 fn what_nothing_has_read_prints_nothing_not_even_what_is_printed_each_time() {
-    let body = "{{set total=(add total 1)}}\nx {{total}} {{len (fetch \"endpoints\" \"n\" o.metadata.name)}}\n";
+    let body =
+        "{{set total=(add total 1)}}\nx {{total}} {{len (fetch \"endpoints\" \"n\" o.metadata.name)}}\n";
     let mut history = History::new(&format!("{{{{let total=0}}}}{}", each(body)));
     assert_eq!(history.printed(|s| s), (3, 3));
     assert_eq!(history.printed(|s| s.endpoints("n", "nobodys", 1, &["10.0.0.8"])), (0, 3));
@@ -810,7 +811,9 @@ fn what_nothing_has_read_prints_nothing_not_even_what_is_printed_each_time() {
 #[test]
 fn a_block_that_failed_is_printed_again_when_what_it_had_read_changes() {
     let found = "(fetch \"endpoints\" \"n\" o.metadata.name)";
-    let body = format!("{{{{#unless {found}}}}}{{{{fail \"no endpoints\"}}}}{{{{/unless}}}}\nx {{{{o.metadata.name}}}}\n");
+    let body = format!(
+        "{{{{#unless {found}}}}}{{{{fail \"no endpoints\"}}}}{{{{/unless}}}}\nx {{{{o.metadata.name}}}}\n"
+    );
     let mut history = History::new(&each(&body));
     history.renderer = Renderer::checked(Checked::Never);
     let (stores, fleet, limits) = (history.setup.snapshots(), Fleet::default(), RenderLimits::default());
@@ -829,7 +832,7 @@ fn a_fork_goes_on_as_the_renderer_would_and_changes_nothing_for_it() {
     let beside = Setup { stores: history.setup.stores.clone(), ..Setup::new("") };
     let beside = beside.endpoints("n", "b", 1, &["10.0.0.8"]).snapshots();
     let (fleet, limits) = (Fleet::default(), RenderLimits::default());
-    let mut render = |renderer: &mut Renderer| {
+    let render = |renderer: &mut Renderer| {
         let rendering =
             renderer.render(&*history.compiled, &history.config, &beside, &fleet, &limits).unwrap();
         (rendering.bundle.digest, renderer.cache().printed)

@@ -173,12 +173,27 @@ impl Stretches {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::TextBuilder;
+    use std::sync::Arc;
+
+    /// A small generator is enough: the assertions are in [`shown`].
+    fn dice() -> impl FnMut(usize) -> usize {
+        let mut state = 7_usize;
+        move |below| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) % below
+        }
+    }
 
     /// The stretches as text, `-` before what is gone and `+` before what has come; checked to be right.
     fn aligned(old: &[usize], new: &[usize]) -> String {
+        shown(&align(old, new, |thing| *thing), old, new)
+    }
+
+    fn shown(stretches: &[Stretch], old: &[usize], new: &[usize]) -> String {
         let mut shown = Vec::new();
         let (mut at_old, mut at_new) = (0, 0);
-        for stretch in align(old, new, |thing| *thing) {
+        for stretch in stretches {
             let (Stretch::Same { old: left, new: right } | Stretch::Differs { old: left, new: right }) =
                 stretch.clone();
             assert_eq!((left.start, right.start), (at_old, at_new), "no gap and no overlap");
@@ -192,6 +207,63 @@ mod tests {
         }
         assert_eq!((at_old, at_new), (old.len(), new.len()), "to the end of both");
         shown.join(" ")
+    }
+
+    /// Where a text's pieces are in memory.
+    fn addresses(text: &Text) -> Vec<usize> {
+        text.fragments().iter().map(Fragment::address).collect()
+    }
+
+    #[test]
+    fn texts_of_any_runs_are_aligned_without_gaps_and_a_run_of_both_is_the_same() {
+        let mut next = dice();
+        let piece = |number: usize| Fragment::new(format!("{number}\n"), Arc::default());
+        for _ in 0..500 {
+            let pieces: Vec<Fragment> = (0..12).map(piece).collect();
+            let runs: Vec<TextRun> = (0..6)
+                .map(|_| TextRun::new((0..next(4)).map(|_| pieces[next(12)].clone()).collect()))
+                .collect();
+            let mut text = || {
+                let mut text = TextBuilder::default();
+                for _ in 0..next(12) {
+                    match next(3) {
+                        0 => text.fragment(pieces[next(12)].clone()),
+                        _ => text.run(runs[next(6)].clone()),
+                    }
+                }
+                text.finish()
+            };
+            let (old, new) = (text(), text());
+            let stretches = align_pieces(&old, &new);
+            shown(&stretches, &addresses(&old), &addresses(&new));
+            for text in [&old, &new] {
+                let (start, end) = (next(20), next(20));
+                let ranged: Vec<usize> = text.fragments().range(start..end).map(Fragment::address).collect();
+                let all = addresses(text);
+                let end = end.min(all.len());
+                assert_eq!(ranged, all.get(start..end.max(start)).unwrap_or_default());
+            }
+        }
+    }
+
+    #[test]
+    fn one_run_that_changed_is_looked_into_and_those_around_it_are_not() {
+        let run = |from: usize| {
+            let piece = |number: usize| Fragment::new(number.to_string(), Arc::default());
+            TextRun::new((from..from + 100).map(piece).collect())
+        };
+        let text = |runs: &[&TextRun]| {
+            let mut text = TextBuilder::default();
+            runs.iter().for_each(|run| text.run((*run).clone()));
+            text.finish()
+        };
+        let [a, b, c] = [run(0), run(100), run(200)];
+        let mut pieces = b.fragments().to_vec();
+        pieces[50] = Fragment::new("other", Arc::default());
+        let changed = TextRun::new(pieces);
+        let (old, new) = (text(&[&a, &b, &c]), text(&[&a, &changed, &c]));
+        let stretches = align_pieces(&old, &new);
+        assert_eq!(shown(&stretches, &addresses(&old), &addresses(&new)), "=150 -1+1 =149");
     }
 
     /// Where, how many go, how many come.
@@ -225,12 +297,7 @@ mod tests {
 
     #[test]
     fn any_two_lists_are_aligned_without_gaps() {
-        // A small generator is enough: the assertions are in `aligned`.
-        let mut state = 7_usize;
-        let mut next = |below: usize| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            (state >> 33) % below
-        };
+        let mut next = dice();
         for _ in 0..500 {
             let (length, kinds) = (next(60), 1 + next(40));
             let old: Vec<usize> = (0..length).map(|_| next(kinds)).collect();

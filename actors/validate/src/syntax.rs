@@ -183,6 +183,29 @@ mod tests {
     }
 
     #[test]
+    fn who_catches_up_knows_what_the_other_knows_and_judges_alike() {
+        let good = "defaults\n  mode http\nfrontend f\n  bind :80\n";
+        let (pipeline, bad) = (Syntax::default(), format!("{good}  use_backend nowhere\n"));
+        assert!(pipeline.problems(&bundle(good), &VERSIONS, &[]).is_empty());
+        let reviews = pipeline.apart();
+        assert_eq!(reviews.bytes(), 0);
+        reviews.catch_up();
+        assert_eq!(reviews.bytes(), pipeline.bytes());
+        for config in [&bad, good, &bad] {
+            assert_eq!(
+                reviews.problems(&bundle(config), &VERSIONS, &[]),
+                problems(&bundle(config), &VERSIONS, &[])
+            );
+        }
+        assert!(
+            pipeline.problems(&bundle(good), &VERSIONS, &[]).is_empty(),
+            "nothing is known here of reviews"
+        );
+        reviews.forget();
+        assert_eq!(reviews.bytes(), 0);
+    }
+
+    #[test]
     fn what_is_quoted_of_a_secret_is_not_told() {
         let text = "defaults\n  mode http\nfrontend f\n  bind :80\n  http-request deny if planted-name\n";
         let at = text.find("planted").unwrap_or_default();

@@ -1,15 +1,21 @@
 //! What the evaluator says, with a real HAProxy.
 
 use super::*;
+use actix::prelude::*;
 use haptic_model::{
     ActiveConfig, Fleet, Generation, Snapshots,
     quarantine::{Quarantine, Quarantined},
 };
+use haptic_render::{Checked, CompileCache, RenderLimits, Renderer, RendererFork};
 use haptic_runtime::{Publisher, topic};
+use haptic_text::Fragment;
 use haptic_validate::{Binaries, CheckLimits, Sandbox};
 use haptic_watch::provided;
 use serde_json::{Map, Value, json};
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
+    time::Duration,
+};
 
 /// Every Service is a backend with its annotation `server` as a server's address.
 const TEMPLATE: &str = "
@@ -337,6 +343,54 @@ async fn the_live_stores_count_also_after_they_changed() {
     fixture.now(&[("a", json!({})), ("b", json!({}))]);
     fixture.evaluator.prepare().await;
     assert_eq!(fixture.says(delete("b")).await, ReviewAnswer::allowed());
+}
+
+/// What reviews know of the RenderActor.
+struct RenderStage {
+    renderer: Renderer,
+    compiled: CompileCache,
+    asked: Arc<AtomicUsize>,
+}
+
+impl Actor for RenderStage {
+    type Context = Context<Self>;
+}
+
+impl Handler<ForkRequested> for RenderStage {
+    type Result = MessageResult<ForkRequested>;
+
+    fn handle(&mut self, _: ForkRequested, _: &mut Self::Context) -> Self::Result {
+        self.asked.fetch_add(1, Relaxed);
+        MessageResult(RendererFork::of(&self.renderer, &self.compiled))
+    }
+}
+
+#[actix::test]
+async fn reviews_begin_with_what_the_pipeline_has_rendered_and_again_when_that_was_forgotten() {
+    let mut fixture = Fixture::with(&[("a", json!({})), ("b", json!({})), ("c", json!({}))]);
+    let live = Live::of(&fixture.evaluator.readers).unwrap();
+    let (mut renderer, mut compiled) = (Renderer::checked(Checked::Never), CompileCache::default());
+    let templates = compiled.of(&live.config).unwrap();
+    let limits = RenderLimits::default();
+    let rendered =
+        renderer.render(&*templates, &live.config, &live.snapshots, &live.fleet, &limits).unwrap().bundle;
+    let change = put("b", &json!({"server": "127.0.0.2:80"}));
+
+    let mut cache = RenderCache::from_fork(RendererFork::of(&renderer, &compiled));
+    let compared = cache.compare(&live, std::slice::from_ref(&change));
+    let addresses =
+        |bundle: &Bundle| bundle.config.text.fragments().iter().map(Fragment::address).collect::<Vec<_>>();
+    assert_eq!(addresses(compared.bundle_before().unwrap()), addresses(&rendered), "the same memory");
+
+    let asked = Arc::new(AtomicUsize::new(0));
+    let pipeline = RenderStage { renderer, compiled, asked: asked.clone() }.start();
+    fixture.evaluator.renderer = Some(pipeline.recipient().into());
+    assert_eq!(fixture.says(change.clone()).await, ReviewAnswer::allowed());
+    message(&fixture.says(put("b", &json!({"server": "a\nb"}))).await);
+    assert_eq!(asked.load(Relaxed), 1);
+    fixture.evaluator.forget();
+    assert_eq!(fixture.says(change).await, ReviewAnswer::allowed());
+    assert_eq!(asked.load(Relaxed), 2);
 }
 
 /// The configuration `config` of the fixtures with the manifests of the demo.

@@ -135,7 +135,8 @@ pub(crate) fn slices(service: &Value, pods: &[ReadyPod]) -> Vec<Value> {
         let endpoints = pods.iter().flat_map(|ready| {
             let addresses = std::iter::once(&ready.pod.address).chain(&ready.pod.other_addresses);
             addresses.filter(move |address| address.is_ipv4() == is_v4).take(1).map(|address| {
-                let conditions = json!({"ready": !ready.terminating, "serving": true, "terminating": ready.terminating});
+                let conditions =
+                    json!({"ready": !ready.terminating, "serving": true, "terminating": ready.terminating});
                 let mut endpoint = json!({"addresses": [address.to_string()], "conditions": conditions});
                 if let (Some(node), Some(endpoint)) = (&ready.node, endpoint.as_object_mut()) {
                     endpoint.insert("nodeName".into(), (**node).into());
