@@ -117,7 +117,7 @@ impl<L: Aggregate> BlockIndex<L> {
         let mut builder = Builder::new(&self.runs, &self.bases, &mut self.ledger, self.forgetful);
         for stretch in align_pieces(&self.text, text) {
             match stretch {
-                Stretch::Same { old, .. } => builder.same(old),
+                Stretch::Same { old, .. } => builder.same(&self.text, old),
                 Stretch::Differs { new, .. } => builder.printed(text.fragments().range(new)),
             }
         }

@@ -53,7 +53,7 @@ impl Evaluator {
             }
         };
         // The first bundle of a large cluster takes a while.
-        if timeout_at(end, self.begin()).await.is_err() {
+        if timeout_at(end, self.begin(&live)).await.is_err() {
             return changes.iter().map(|_| no_time()).collect();
         }
         let mut answers: Vec<Option<ReviewAnswer>> =
@@ -99,9 +99,9 @@ impl Evaluator {
         answers.into_iter().map(|answer| answer.unwrap_or_else(ReviewAnswer::allowed)).collect()
     }
 
-    /// Knows what the pipeline rendered and checked last, unless something has been rendered here since.
-    async fn begin(&mut self) {
-        if let Some(renderer) = self.renderer.as_ref().filter(|_| self.cache.is_new())
+    /// Knows what the pipeline rendered and checked last, unless something has been rendered here with the same configuration since.
+    async fn begin(&mut self, live: &Live) {
+        if let Some(renderer) = self.renderer.as_ref().filter(|_| !self.cache.knows(&live.config))
             && let Ok(fork) = renderer.send(ForkRequested).await
         {
             self.checker.catch_up();
@@ -111,8 +111,8 @@ impl Evaluator {
 
     /// Renders what there is, so that the next review need not.
     pub async fn prepare(&mut self) {
-        self.begin().await;
         if let Ok(live) = Live::of(&self.readers) {
+            self.begin(&live).await;
             let mut cache = std::mem::take(&mut self.cache);
             let work = cpu("webhook", move || {
                 cache.baseline(&live);

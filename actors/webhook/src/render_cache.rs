@@ -143,10 +143,10 @@ impl RenderCache {
         Self { fork, ..Self::default() }
     }
 
-    /// Whether nothing has been rendered with it yet.
+    /// Whether `config` is what was rendered last.
     #[must_use]
-    pub fn is_new(&self) -> bool {
-        self.base.is_none()
+    pub fn knows(&self, config: &Arc<ActiveConfig>) -> bool {
+        self.base.as_ref().is_some_and(|(known, _)| Arc::ptr_eq(&known.config, config))
     }
 
     /// Renders `live` as it is, unless that was done last, and then with all `changes` laid over it.

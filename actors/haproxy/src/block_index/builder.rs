@@ -6,7 +6,7 @@ use super::{
     block_run::{BlockRun, RunsBuilder},
 };
 use crate::{document::SectionKind, lexer, views::Bases};
-use haptic_text::Fragment;
+use haptic_text::{Fragment, Text};
 use std::{ops::Range, sync::Arc};
 
 pub(super) struct Builder<'b, L> {
@@ -62,13 +62,9 @@ impl OldRun {
 
     /// The blocks that are none any more.
     fn gone(&self) -> impl Iterator<Item = &IndexedBlock> {
-        let is_gone = |number: usize| match &self.again {
-            Again::Nothing => true,
-            Again::Blocks(again) => again.get(number) == Some(&false),
-            Again::All => false,
-        };
         let blocks = if let Again::All = self.again { &[] } else { &*self.run.blocks };
-        blocks.iter().enumerate().filter(move |(number, _)| is_gone(*number)).map(|(_, block)| block)
+        let stands = |at: usize| matches!(&self.again, Again::Blocks(again) if again.get(at) == Some(&true));
+        blocks.iter().enumerate().filter(move |(at, _)| !stands(*at)).map(|(_, block)| block)
     }
 }
 
@@ -95,11 +91,13 @@ impl<'b, L: Aggregate> Builder<'b, L> {
         }
     }
 
-    /// Pieces of before, by their positions there.
-    pub fn same(&mut self, mut positions: Range<usize>) {
-        while !positions.is_empty() && self.go_to(positions.start) {
-            let Cursor { at: (run, number), pieces } = self.cursor.clone();
-            let Some(old) = self.old.get(run).map(|old| old.run.clone()) else { return };
+    /// Pieces of the text `before`, by their positions there.
+    pub fn same(&mut self, before: &Text, mut positions: Range<usize>) {
+        while !positions.is_empty() {
+            let Some((old, pieces)) = self.old_block_at(positions.start) else {
+                return self.printed(before.fragments().range(positions));
+            };
+            let (run, number) = self.cursor.at;
             let Some(block) = old.blocks.get(number) else { return };
             let starts = positions.start == pieces.start && self.may_follow(block);
             if starts && number == 0 && old.fragments <= positions.len() {
@@ -120,11 +118,11 @@ impl<'b, L: Aggregate> Builder<'b, L> {
         }
     }
 
-    /// Goes on to the old block with the piece at `position`. Returns whether there is one.
-    fn go_to(&mut self, position: usize) -> bool {
+    /// Goes on to the old block with the piece at `position`: its run, and the positions of its pieces.
+    fn old_block_at(&mut self, position: usize) -> Option<(Arc<BlockRun>, Range<usize>)> {
         while position >= self.cursor.pieces.end {
             let Cursor { at: (run, number), pieces: Range { start, end } } = self.cursor.clone();
-            let Some(old) = self.old.get(run) else { return false };
+            let old = self.old.get(run)?;
             // A whole run is passed over at once.
             let behind = start + old.run.fragments;
             let (at, start) = if number == 0 && position >= behind {
@@ -134,10 +132,10 @@ impl<'b, L: Aggregate> Builder<'b, L> {
             } else {
                 ((run + 1, 0), end)
             };
-            let Some(next) = self.block((at.0, at.1)) else { return false };
-            self.cursor = Cursor { at, pieces: start..start + next.fragments as usize };
+            let pieces = self.block(at)?.fragments as usize;
+            self.cursor = Cursor { at, pieces: start..start + pieces };
         }
-        true
+        Some((self.old.get(self.cursor.at.0)?.run.clone(), self.cursor.pieces.clone()))
     }
 
     fn block(&self, (run, number): (usize, usize)) -> Option<&IndexedBlock> {
