@@ -7,7 +7,7 @@ use crate::{
     engine::CompileCache,
     fallback::{FallbackConfig, FallbackInputs},
     faults::Faults,
-    fork::{ForkRequested, RendererFork},
+    fork::RendererFork,
     input::RenderLimits,
     quarantine::{self, QuarantineState, QuarantinedRender, RenderTiming},
     render::{Renderer, Rendering, UncacheableBlock},
@@ -49,6 +49,13 @@ pub struct RenderOptions {
     pub limits: RenderLimits,
     /// Makes what renders; it says how often renders are checked.
     pub renderer: fn() -> Renderer,
+}
+
+/// Asks for a fork of the renderer, as the last render left it.
+pub struct ForkRequested;
+
+impl Message for ForkRequested {
+    type Result = RendererFork;
 }
 
 /// Renders.

@@ -1,15 +1,7 @@
-//! A renderer beside the pipeline's that knows all that it knows: what both keep is the same memory, so that what would be is rendered
-//! as fast as what is, and costs no second copy.
+//! A renderer beside the pipeline's that knows all that it knows: what objects printed is the same memory in both, so that what would be is
+//! rendered as fast as what is, and takes little more.
 
 use crate::{engine::CompileCache, render::Renderer};
-use actix::Message;
-
-/// Asks for a fork of the renderer, as the last render left it.
-pub struct ForkRequested;
-
-impl Message for ForkRequested {
-    type Result = RendererFork;
-}
 
 /// A renderer, and the templates that it rendered last. Nothing that is rendered with it is known to the one that it was forked from.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use super::{
 };
 use haptic_inspect::Readers;
 use haptic_model::{Bundle, Diagnostic, ObjectRef, Severity};
-use haptic_render::fork::ForkRequested;
+use haptic_render::actor::ForkRequested;
 use haptic_runtime::{Mailbox, cpu};
 use haptic_validate::Checker;
 use std::{collections::HashSet, sync::Arc};

@@ -1,7 +1,7 @@
 //! What the evaluator says, with a real HAProxy.
 
 use super::*;
-use actix::prelude::*;
+use crate::actor::render_stage;
 use haptic_model::{
     ActiveConfig, Fleet, Generation, Snapshots,
     quarantine::{Quarantine, Quarantined},
@@ -12,10 +12,7 @@ use haptic_text::Fragment;
 use haptic_validate::{Binaries, CheckLimits, Sandbox};
 use haptic_watch::provided;
 use serde_json::{Map, Value, json};
-use std::{
-    sync::atomic::{AtomicUsize, Ordering::Relaxed},
-    time::Duration,
-};
+use std::{sync::atomic::Ordering::Relaxed, time::Duration};
 
 /// Every Service is a backend with its annotation `server` as a server's address.
 const TEMPLATE: &str = "
@@ -345,28 +342,12 @@ async fn the_live_stores_count_also_after_they_changed() {
     assert_eq!(fixture.says(delete("b")).await, ReviewAnswer::allowed());
 }
 
-/// What reviews know of the RenderActor.
-struct RenderStage {
-    renderer: Renderer,
-    compiled: CompileCache,
-    asked: Arc<AtomicUsize>,
+#[test]
+fn reviews_begin_with_what_the_pipeline_has_rendered_and_again_when_that_was_forgotten() {
+    render_stage::run(review_with_a_fork());
 }
 
-impl Actor for RenderStage {
-    type Context = Context<Self>;
-}
-
-impl Handler<ForkRequested> for RenderStage {
-    type Result = MessageResult<ForkRequested>;
-
-    fn handle(&mut self, _: ForkRequested, _: &mut Self::Context) -> Self::Result {
-        self.asked.fetch_add(1, Relaxed);
-        MessageResult(RendererFork::of(&self.renderer, &self.compiled))
-    }
-}
-
-#[actix::test]
-async fn reviews_begin_with_what_the_pipeline_has_rendered_and_again_when_that_was_forgotten() {
+async fn review_with_a_fork() {
     let mut fixture = Fixture::with(&[("a", json!({})), ("b", json!({})), ("c", json!({}))]);
     let live = Live::of(&fixture.evaluator.readers).unwrap();
     let (mut renderer, mut compiled) = (Renderer::checked(Checked::Never), CompileCache::default());
@@ -382,9 +363,8 @@ async fn reviews_begin_with_what_the_pipeline_has_rendered_and_again_when_that_w
         |bundle: &Bundle| bundle.config.text.fragments().iter().map(Fragment::address).collect::<Vec<_>>();
     assert_eq!(addresses(compared.bundle_before().unwrap()), addresses(&rendered), "the same memory");
 
-    let asked = Arc::new(AtomicUsize::new(0));
-    let pipeline = RenderStage { renderer, compiled, asked: asked.clone() }.start();
-    fixture.evaluator.renderer = Some(pipeline.recipient().into());
+    let (pipeline, asked) = render_stage::start(renderer, compiled);
+    fixture.evaluator.renderer = Some(pipeline);
     assert_eq!(fixture.says(change.clone()).await, ReviewAnswer::allowed());
     message(&fixture.says(put("b", &json!({"server": "a\nb"}))).await);
     assert_eq!(asked.load(Relaxed), 1);

@@ -186,7 +186,7 @@ impl<'b, L: Aggregate> Builder<'b, L> {
     fn close(&mut self) {
         match std::mem::replace(&mut self.open, Open::Nothing) {
             Open::Nothing => {}
-            Open::Old(run, number) => self.stands_again(run, number),
+            Open::Old(run, number) => self.keep_block(run, number),
             Open::OldRun(run) => {
                 if let Some(old) = self.old.get_mut(run) {
                     old.again = Again::All;
@@ -204,10 +204,10 @@ impl<'b, L: Aggregate> Builder<'b, L> {
 
     fn close_all_but_last(&mut self, run: usize) {
         let blocks = self.old.get(run).map_or(0, |old| old.run.blocks.len());
-        (0..blocks.saturating_sub(1)).for_each(|number| self.stands_again(run, number));
+        (0..blocks.saturating_sub(1)).for_each(|number| self.keep_block(run, number));
     }
 
-    fn stands_again(&mut self, run: usize, number: usize) {
+    fn keep_block(&mut self, run: usize, number: usize) {
         if let Some(block) = self.old.get_mut(run).and_then(|old| old.block(number)) {
             self.done.block(block);
         }

@@ -1,6 +1,8 @@
 //! The crate's actors: the only modules that know actix, besides what serves HTTP.
 
 mod endpoint;
+#[cfg(test)]
+pub(crate) mod render_stage;
 mod review;
 mod waiting;
 

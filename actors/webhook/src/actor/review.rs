@@ -10,7 +10,7 @@ use crate::{
 };
 use actix::prelude::*;
 use haptic_inspect::Readers;
-use haptic_render::fork::ForkRequested;
+use haptic_render::actor::ForkRequested;
 use haptic_runtime::{ActorHandle, Alarm, Mailbox, OwnHandle, Work};
 use haptic_validate::Checker;
 use haptic_watch::{NameOrigin, NamedStores};
