@@ -368,9 +368,10 @@ async fn review_with_a_fork() {
     assert_eq!(fixture.says(change.clone()).await, ReviewAnswer::allowed());
     message(&fixture.says(put("b", &json!({"server": "a\nb"}))).await);
     assert_eq!(asked.load(Relaxed), 1);
+    fixture.evaluator.forget();
+    fixture.evaluator.begin(&live).await;
     let compared = fixture.evaluator.cache.compare(&live, std::slice::from_ref(&change));
     assert_eq!(addresses(compared.bundle_before().unwrap()), addresses(&rendered), "it is used, too");
-    fixture.evaluator.forget();
     assert_eq!(fixture.says(change).await, ReviewAnswer::allowed());
     assert_eq!(asked.load(Relaxed), 2);
 }
