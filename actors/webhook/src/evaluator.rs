@@ -104,7 +104,9 @@ impl Evaluator {
         if let Some(renderer) = self.renderer.as_ref().filter(|_| !self.cache.knows(&live.config))
             && let Ok(fork) = renderer.send(ForkRequested).await
         {
-            self.checker.catch_up();
+            let checker = self.checker.clone();
+            // Whoever has not caught up reads all of it anew.
+            _ = cpu("webhook", move || checker.catch_up()).await;
             self.cache = RenderCache::from_fork(fork);
         }
     }

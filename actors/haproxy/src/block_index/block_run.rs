@@ -2,12 +2,8 @@
 //! thousands of blocks looks at each run only.
 
 use super::block::{IndexedBlock, Inherited, Traits};
+use haptic_text::grouping;
 use std::sync::Arc;
-
-/// A run has no more blocks; where it grows beyond that, it becomes two. Tests have few blocks, and are to have many runs of them.
-const MOST: usize = if cfg!(debug_assertions) { 3 } else { 192 };
-/// Of no more blocks than this, neighbours become one run.
-const FEW: usize = MOST / 3;
 
 /// Blocks that follow one another.
 #[derive(Debug)]
@@ -81,14 +77,9 @@ impl RunsBuilder {
         if blocks.is_empty() {
             return;
         }
-        let may_join = |run: &mut Arc<BlockRun>| {
-            run.blocks.len().min(blocks.len()) <= FEW && run.blocks.len() + blocks.len() <= MOST
-        };
-        if let Some(before) = self.runs.pop_if(may_join) {
+        if let Some(before) = self.runs.pop_if(|run| grouping::may_join(run.blocks.len(), blocks.len())) {
             blocks = before.blocks.iter().cloned().chain(blocks).collect();
         }
-        let parts = blocks.len().div_ceil(MOST);
-        let length = blocks.len().div_ceil(parts.max(1)).max(1);
-        self.runs.extend(blocks.chunks(length).map(|part| Arc::new(BlockRun::new(part))));
+        self.runs.extend(grouping::in_groups(&blocks).map(|part| Arc::new(BlockRun::new(part))));
     }
 }
