@@ -220,7 +220,7 @@ impl DebounceActor {
                 .flatten()
                 .cloned()
                 .collect(),
-            good: validated.as_ref().map(|validated| validated.rendered.clone()),
+            good: validated.as_ref().map(|validated| validated.rendered.basis()),
         })
     }
 

@@ -46,7 +46,7 @@ impl Roster {
         let states = topics.states.latest();
         let version = |state: &PodState| state.capabilities.map(|capabilities| capabilities.version);
         let own = states.get(pod).and_then(version);
-        let digest = complaint.rendered.bundle.digest;
+        let digest = complaint.rendered.digest;
         let runs = |state: &PodState| state.running.is_some_and(|running| running.digest == digest);
         let mut alike =
             states.iter().filter(|(other, state)| *other != pod && version(state) == own).peekable();
@@ -100,9 +100,10 @@ pub fn fleet_of(states: &PodStates) -> Fleet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::deployment::failing_objects;
+    use crate::deployment::test_bundles;
     use haptic_model::{Generation, HaproxyVersion, agent_api::Running};
     use haptic_runtime::topic;
+    use haptic_text::Digest;
 
     fn pod(name: &str, uid: &str) -> HaproxyPod {
         HaproxyPod {
@@ -145,8 +146,8 @@ mod tests {
         let (sick, sound) = (pod("a", "1"), pod("b", "2"));
         roster.set_pods(&[sick.clone(), sound.clone()]);
         roster.update(&sick, answer(4));
-        let rendered = failing_objects::tests::rendered(failing_objects::tests::blocks(&["x"]));
-        let running = Running { digest: rendered.bundle.digest, generation: Generation(1) };
+        let rendered = test_bundles::basis(Digest::of(b"x"));
+        let running = Running { digest: rendered.digest, generation: Generation(1) };
         let complaint = || FailureReport {
             rendered: rendered.clone(),
             good: None,

@@ -46,8 +46,8 @@ pub struct RenderOrder {
     pub fleet: Arc<Fleet>,
     /// What later stages found at fault.
     pub complaints: FailureReports,
-    /// The newest bundle that passed all checks: where good versions of objects are found.
-    pub good: Option<Arc<Rendered>>,
+    /// What the newest bundle that passed all checks was rendered from: where good versions of objects are found.
+    pub good: Option<RenderBasis>,
 }
 
 /// The answer to a [`RenderOrder`], when the render has ended, well or not.
@@ -80,6 +80,32 @@ pub struct Rendered {
     pub gateway_verdicts: Arc<GatewayVerdicts>,
     /// What was known of refused bundles.
     pub hindsight: PreviousFailures,
+}
+
+/// What a bundle was rendered from, kept without the bundle.
+#[derive(Clone, Debug)]
+pub struct RenderBasis {
+    /// Its number.
+    pub generation: Generation,
+    /// The configuration.
+    pub config: Arc<ActiveConfig>,
+    /// The stores, without what was held back.
+    pub snapshots: Snapshots,
+    /// That of the bundle.
+    pub digest: Digest,
+}
+
+impl Rendered {
+    /// What it was rendered from.
+    #[must_use]
+    pub fn basis(&self) -> RenderBasis {
+        RenderBasis {
+            generation: self.reconcile.generation,
+            config: self.config.clone(),
+            snapshots: self.snapshots.clone(),
+            digest: self.bundle.digest,
+        }
+    }
 }
 
 /// The newest attempts, the last one last. Whoever records may be slower than who renders.

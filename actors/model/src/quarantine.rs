@@ -66,9 +66,9 @@ pub struct PreviousFailures {
 #[derive(Clone, Debug)]
 pub struct FailureReport {
     /// In which render.
-    pub rendered: Arc<Rendered>,
+    pub rendered: RenderBasis,
     /// What the stage was content with before, when that is not what passed all checks last.
-    pub good: Option<Arc<Rendered>>,
+    pub good: Option<RenderBasis>,
     /// The objects at fault, each with what is wrong.
     pub objects: Vec<(Arc<ObjectRef>, Diagnostic)>,
     /// Objects among which at least one is at fault, and nobody knows which yet.

@@ -10,6 +10,15 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 /// The values of an object's `indexBy` paths, in their order.
 pub type Key = Arc<[Arc<str>]>;
 
+/// One look into a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Read {
+    /// Which store.
+    pub resource: Arc<str>,
+    /// Key or key prefix, or namespace and name; empty for the whole store.
+    pub key: Key,
+}
+
 /// Namespace and name.
 type ObjectName = (Arc<str>, Arc<str>);
 

@@ -6,13 +6,16 @@ use crate::{
     block_cache::CacheSize,
     engine::CompileCache,
     fallback::{FallbackConfig, FallbackInputs},
-    faults::Faults,
     fork::RendererFork,
     input::RenderLimits,
-    quarantine::{self, QuarantineState, QuarantinedRender, RenderTiming},
+    quarantine::{Job, QuarantinedRender},
     render::{Renderer, Rendering, UncacheableBlock},
 };
 use actix::prelude::*;
+use haptic_attribution::{
+    Faults,
+    quarantine::{self, QuarantineState, RenderTiming},
+};
 use haptic_model::{
     ActiveConfig, Diagnostic, Event, Findings, Generation, HostHolds, Quarantine, Snapshots,
     pipeline::{Attempt, Attempts, RenderEnded, RenderOrder, Rendered, SetAside},
@@ -69,7 +72,7 @@ pub struct RenderActor {
 /// What is kept from one render to the next. It travels to the thread that renders and back.
 struct RendererState {
     renderer: Renderer,
-    ward: QuarantineState,
+    quarantine: QuarantineState,
     compiled: CompileCache,
     stand_in: Option<FallbackConfig>,
     /// Whether the last bundle is of what stands in.
@@ -245,8 +248,8 @@ impl RenderActor {
 
 impl RendererState {
     fn new(renderer: fn() -> Renderer) -> Self {
-        let (ward, compiled) = (QuarantineState::default(), CompileCache::default());
-        Self { renderer: renderer(), ward, compiled, stand_in: None, stands_in: false }
+        let (quarantine, compiled) = (QuarantineState::default(), CompileCache::default());
+        Self { renderer: renderer(), quarantine, compiled, stand_in: None, stands_in: false }
     }
 
     /// One that knows only what is kept of hosts.
@@ -260,13 +263,17 @@ impl RendererState {
 
     /// Of what was rendered last.
     fn quarantine(&self) -> &QuarantineState {
-        self.stand_in.as_ref().filter(|_| self.stands_in).map_or(&self.ward, FallbackConfig::quarantine)
+        self.stand_in.as_ref().filter(|_| self.stands_in).map_or(&self.quarantine, FallbackConfig::quarantine)
     }
 
     /// When another render may give something else though nothing changes until then.
     fn due(&self, now: Instant) -> Option<Instant> {
-        let wards = [Some(&self.ward), self.stand_in.as_ref().map(FallbackConfig::quarantine)];
-        let tries = wards.into_iter().flatten().filter_map(|ward| ward.next_try(now)).map(|rest| now + rest);
+        let quarantines = [Some(&self.quarantine), self.stand_in.as_ref().map(FallbackConfig::quarantine)];
+        let tries = quarantines
+            .into_iter()
+            .flatten()
+            .filter_map(|quarantine| quarantine.next_try(now))
+            .map(|rest| now + rest);
         tries.chain(self.renderer.due()).min()
     }
 
@@ -286,7 +293,8 @@ impl RendererState {
     fn work(&mut self, order: &RenderOrder, limits: &RenderLimits) -> RenderedJob {
         let generation = order.reconcile.generation;
         let moment = RenderTiming { generation, now: Instant::now(), good: order.good.as_ref() };
-        self.stand_in = FallbackConfig::of(&order.config, moment.good, self.stand_in.take(), &self.ward);
+        self.stand_in =
+            FallbackConfig::of(&order.config, moment.good, self.stand_in.take(), &self.quarantine);
         self.renderer.set_time(moment.now);
         self.renderer.set_date(SystemTime::now());
         let outcome = self.render_newest(order, limits, &moment);
@@ -319,11 +327,11 @@ impl RendererState {
             Err(problems) => return failed(problems, order),
         };
         let (config, snapshots, fleet) = (&*order.config, &*order.snapshots, &*order.fleet);
-        let job = quarantine::Job { compiled: &*compiled, config, snapshots, fleet, limits };
+        let job = Job { compiled: &*compiled, config, snapshots, fleet, limits };
         for complaint in &order.complaints {
-            self.ward.receive(complaint, &self.renderer, &job, moment);
+            job.receive(complaint, &mut self.quarantine, &self.renderer, moment);
         }
-        self.ward.render(&mut self.renderer, &job, moment)
+        job.render(&mut self.quarantine, &mut self.renderer, moment)
     }
 }
 

@@ -3,12 +3,12 @@
 use crate::{
     effects::AddedFile,
     encode::{FileFormat, encode},
-    faults::{Fault, FaultKind},
     framing::{self, FramedText},
     functions::path_of,
     shares,
     uses::FileUses,
 };
+use haptic_attribution::{Fault, FaultKind};
 use haptic_model::{ActiveConfig, BundleFile, Diagnostic, FileKey, Limit, ObjectRef, crd::LimitsSpec};
 use haptic_text::Text;
 use std::{

@@ -12,12 +12,11 @@ use crate::{
     cached_block::{BlockPosition, BlockSite, CachedBlock, SourcePosition},
     captured::{Alike, Around, LookupResult, Uncacheable},
     effects::BlockEffects,
-    input::Read,
     store_lists::StoreLists,
 };
 use haptic_model::{
     Object, ObjectRef, Snapshot, Snapshots,
-    store::{Difference, Key},
+    store::{Difference, Key, Read},
 };
 use haptic_text::Fragment;
 use std::{

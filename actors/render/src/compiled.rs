@@ -7,11 +7,11 @@ use crate::{
     block_cache::{BlockCache, PrintedBlock},
     captured::Uncacheable,
     effects::AddedFile,
-    faults::Fault,
     framing::FramedText,
-    input::{Read, RenderInput, RenderLimits},
+    input::{RenderInput, RenderLimits},
 };
-use haptic_model::{Diagnostic, FileKey};
+use haptic_attribution::Fault;
+use haptic_model::{Diagnostic, FileKey, store::Read};
 use std::sync::Arc;
 
 /// A configuration's templates, compiled.

@@ -1,6 +1,7 @@
 //! Whether two renders are the same in bytes, origins, warnings and errors, and where they differ first.
 
-use crate::{faults::Faults, render::Rendering};
+use crate::render::Rendering;
+use haptic_attribution::Faults;
 use haptic_model::{BundleFile, Diagnostic};
 
 /// What a render gave.

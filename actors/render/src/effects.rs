@@ -1,6 +1,6 @@
 //! What templates do beside printing: they warn, they refuse objects, they add files.
 
-use crate::faults::Fault;
+use haptic_attribution::faults::Fault;
 use haptic_model::{Diagnostic, FileKey, ObjectRef};
 use std::{collections::BTreeSet, sync::Arc};
 

@@ -6,10 +6,11 @@ pub use crate::{
     captured::Uncacheable,
     compiled::{Compiled, ImpureBlock, RenderedFile},
     effects::AddedFile,
-    input::{Read, RenderInput, RenderLimits},
+    input::{RenderInput, RenderLimits},
     language::Language,
     templates::{Role, Template, Templates},
 };
+use haptic_attribution::Fault;
 
 use crate::{
     block_cache::BlockCache,
@@ -17,12 +18,11 @@ use crate::{
         EvaluationResult, Machine,
         cacheability::{CacheabilityWalk, Holds, LinePosition, PartPlace},
     },
-    faults::Fault,
     handlebars, jinja,
     program::{CompiledTemplate, PartInputs, Program, Snippet},
     session::Session,
 };
-use haptic_model::{ActiveConfig, Diagnostic, FileKey, FileKind, HAProxyTemplateConfigSpec};
+use haptic_model::{ActiveConfig, Diagnostic, FileKey, FileKind, HAProxyTemplateConfigSpec, store::Read};
 use std::sync::Arc;
 
 /// The templates of `spec`, ready to render.

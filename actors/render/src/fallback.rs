@@ -1,23 +1,24 @@
 //! While a new configuration is refused, what objects change is rendered with the last good one: endpoints come and go however long
 //! somebody looks for a mistake in a template.
 //!
-//! Pure. Whether the new one is tried again, and when, is the [ward](crate::quarantine)'s to say.
+//! Pure. Whether the new one is tried again, and when, is the [quarantine](haptic_attribution::quarantine)'s to say.
 
 use crate::{
     compiled::Compiled,
     engine::CompileCache,
     input::RenderLimits,
-    quarantine::{Job, QuarantineState, QuarantinedRender, RenderTiming},
+    quarantine::{Job, QuarantinedRender},
     render::Renderer,
 };
-use haptic_model::{ActiveConfig, FailureReports, Fleet, Snapshots, pipeline::Rendered};
+use haptic_attribution::quarantine::{QuarantineState, RenderTiming};
+use haptic_model::{ActiveConfig, FailureReports, Fleet, Snapshots, pipeline::RenderBasis};
 use std::sync::Arc;
 
 /// The last good configuration, and what is held back from it.
 #[derive(Debug)]
 pub struct FallbackConfig {
     config: Arc<ActiveConfig>,
-    ward: QuarantineState,
+    quarantine: QuarantineState,
     compiled: CompileCache,
 }
 
@@ -34,21 +35,21 @@ pub struct FallbackInputs<'c> {
 
 impl FallbackConfig {
     /// What stands in for `config` should it be refused: what passed last, if `config` is another one. `before` is what stood in until
-    /// now, and `ward` the one of the configuration before `config`, or of `config`.
+    /// now, and `quarantine` the one of the configuration before `config`, or of `config`.
     #[must_use]
     pub fn of(
         config: &ActiveConfig,
-        good: Option<&Arc<Rendered>>,
+        good: Option<&RenderBasis>,
         before: Option<Self>,
-        ward: &QuarantineState,
+        quarantine: &QuarantineState,
     ) -> Option<Self> {
         let good = good.filter(|good| can_stand_in(&good.config, config))?;
         if before.as_ref().is_some_and(|before| before.config.revision == good.config.revision) {
             return before;
         }
-        let is_its = ward.revision() == Some(good.config.revision);
-        let ward = if is_its { ward.clone() } else { QuarantineState::default() };
-        Some(Self { config: good.config.clone(), ward, compiled: CompileCache::default() })
+        let is_its = quarantine.revision() == Some(good.config.revision);
+        let quarantine = if is_its { quarantine.clone() } else { QuarantineState::default() };
+        Some(Self { config: good.config.clone(), quarantine, compiled: CompileCache::default() })
     }
 
     /// The configuration that stands in.
@@ -60,7 +61,7 @@ impl FallbackConfig {
     /// What is held back.
     #[must_use]
     pub fn quarantine(&self) -> &QuarantineState {
-        &self.ward
+        &self.quarantine
     }
 
     /// Its templates, once it has rendered.
@@ -81,9 +82,9 @@ impl FallbackConfig {
         let FallbackInputs { snapshots, fleet, limits } = cluster;
         let job = Job { compiled: &*compiled, config: &self.config, snapshots, fleet, limits };
         for complaint in complaints {
-            self.ward.receive(complaint, renderer, &job, moment);
+            job.receive(complaint, &mut self.quarantine, renderer, moment);
         }
-        let outcome = self.ward.render(renderer, &job, moment);
+        let outcome = job.render(&mut self.quarantine, renderer, moment);
         outcome.rendering.is_ok().then_some(outcome)
     }
 }

@@ -12,12 +12,14 @@ use crate::{
     context::RenderContext,
     effects::AddedFile,
     encode::{EncodedGeneration, FileEncoder, FileFormat},
-    faults::{Fault, FaultKind},
-    input::{Read, RenderInput, RenderLimits},
+    input::{RenderInput, RenderLimits},
     shares::FileShare,
     store_lists::StoreLists,
 };
-use haptic_model::{ActiveConfig, BundleFile, Diagnostic, FileKey, FileKind, ObjectRef, Snapshots};
+use haptic_attribution::{Fault, FaultKind};
+use haptic_model::{
+    ActiveConfig, BundleFile, Diagnostic, FileKey, FileKind, ObjectRef, Snapshots, store::Read,
+};
 use haptic_text::{DigestMarks, Fragment, Text, TextBuilder};
 use std::{
     collections::{BTreeMap, HashMap},

@@ -17,15 +17,6 @@ pub struct RenderInput<'a> {
     pub context: &'a Value,
 }
 
-/// One look into a store.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Read {
-    /// Which store.
-    pub resource: Arc<str>,
-    /// Key or key prefix, or namespace and name; empty for the whole store.
-    pub key: Key,
-}
-
 /// What a render may use up.
 #[derive(Clone, Copy, Debug)]
 pub struct RenderLimits {

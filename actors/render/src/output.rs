@@ -2,12 +2,12 @@
 
 use crate::{
     block_group::{BlockGroup, WholeGroup},
-    faults::Fault,
     framing::{self, FramedFragment, FramedText},
     input::RenderLimits,
     position::{Segment, TemplateLine},
     shares,
 };
+use haptic_attribution::Fault;
 use haptic_model::{Diagnostic, Limit, ObjectRef};
 use haptic_text::Fragment;
 use std::{

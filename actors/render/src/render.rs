@@ -9,17 +9,17 @@ use crate::{
     compiled::{Compiled, ImpureBlock},
     context::RenderContext,
     difference::difference,
-    faults::{Fault, Faults},
     file::{FileMemory, FileResult, Render},
     functions::{check_name, path_of},
-    input::{Read, RenderLimits},
+    input::RenderLimits,
     servers::fleet_services::FleetServices,
     store_lists::StoreLists,
     uses::FileUses,
 };
+use haptic_attribution::{Fault, Faults};
 use haptic_model::{
     ActiveConfig, Bundle, Diagnostic, FileKey, FileKind, Findings, Fleet, HostHolds, ObjectRef, Snapshots,
-    gateway::GatewayVerdicts,
+    gateway::GatewayVerdicts, store::Read,
 };
 use haptic_routes::Routes;
 use std::{

@@ -8,9 +8,8 @@ use crate::{
     captured::{Around, Boundary, LookupResult, Uncacheable},
     compiled::RenderedFile,
     effects::{AddedFile, BlockEffects},
-    faults::{Fault, FaultKind, MOST_OF_ONE, MOST_TOLD},
     framing::FramedText,
-    input::{Read, RenderInput},
+    input::RenderInput,
     output::{BufferedBytes, PrintedObject},
     recent::RecentObjects,
     servers::{destinations::meanings, fleet_services},
@@ -18,10 +17,11 @@ use crate::{
     warnings::{QUOTE, SENTENCE, cut, shortened},
     watched::Watched,
 };
+use haptic_attribution::faults::{Fault, FaultKind, MOST_OF_ONE, MOST_TOLD};
 use haptic_model::{
     Diagnostic, FileKey, Object, ObjectRef, Snapshot, default_certificate,
     external_names::{self, Resolved},
-    store::Key,
+    store::{Key, Read},
 };
 use std::{
     cell::{Cell, RefCell},

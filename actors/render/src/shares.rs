@@ -3,7 +3,7 @@
 //! Where everybody's objects together do not fit, those of the namespaces that take most are left out, so far that the others fit:
 //! so nobody with little stands back for many with much, in however many namespaces they are.
 
-use crate::faults::Fault;
+use haptic_attribution::faults::Fault;
 use haptic_model::{Diagnostic, FileKey, FileKind, Limit, ObjectRef, crd::LimitsSpec};
 use haptic_text::{Fragment, Text, TextRun};
 use std::{

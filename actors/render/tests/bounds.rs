@@ -1,8 +1,9 @@
 //! Whatever an object holds, what is made of it, printed for it and said about it has a bound, and only that object pays.
 
 use crate::support::Setup;
+use haptic_attribution::Faults;
 use haptic_model::{Bundle, Diagnostic, Fleet};
-use haptic_render::{Checked, Faults, Renderer};
+use haptic_render::{Checked, Renderer};
 use serde_json::{Value, json};
 
 /// An Ingress called `bad` with this annotation, and one called `good` that has nothing of the kind.

@@ -1,8 +1,10 @@
 //! Every object at fault is named in one pass, by its own fault only, and nobody else is.
 
 use crate::support::Setup;
+use haptic_attribution::{FaultKind, Faults};
+use haptic_model::store::Read;
 use haptic_model::{FileKey, Fleet};
-use haptic_render::{Checked, FaultKind, Faults, RenderLimits, Renderer, engine::Read};
+use haptic_render::{Checked, RenderLimits, Renderer};
 use serde_json::json;
 use std::time::Duration;
 

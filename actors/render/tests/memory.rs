@@ -3,11 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 #![allow(clippy::print_stdout, reason = "figures are told")]
 
+use haptic_attribution::quarantine::{QuarantineState, RenderTiming};
 use haptic_model::{ActiveConfig, Fleet, Generation, Object, ObjectRef, Snapshot, Snapshots};
-use haptic_render::{
-    Checked, RenderLimits, Renderer,
-    quarantine::{Job, QuarantineState, RenderTiming},
-};
+use haptic_render::{Checked, RenderLimits, Renderer, quarantine::Job};
 use serde_json::{Map, Value, json};
 use std::{collections::BTreeMap, process::Command, sync::Arc, time::Instant};
 
@@ -188,13 +186,13 @@ fn in_a_process_of_its_own() {
     let snapshots = snapshots(&config, good(good_ones).chain(bad));
     let before = peak();
     let compiled = haptic_render::compile(&config.spec).unwrap();
-    let (mut renderer, mut ward) = (Renderer::checked(Checked::Never), QuarantineState::default());
+    let (mut renderer, mut quarantine) = (Renderer::checked(Checked::Never), QuarantineState::default());
     let (fleet, limits, started) = (Fleet::default(), RenderLimits::default(), Instant::now());
     let job =
         Job { compiled: &*compiled, config: &config, snapshots: &snapshots, fleet: &fleet, limits: &limits };
     for generation in 1..20 {
         let moment = RenderTiming { generation: Generation(generation), now: Instant::now(), good: None };
-        let outcome = ward.render(&mut renderer, &job, &moment);
+        let outcome = job.render(&mut quarantine, &mut renderer, &moment);
         let rendering = match outcome.rendering {
             Ok(rendering) => rendering,
             Err(_) if outcome.again => continue,
@@ -205,7 +203,7 @@ fn in_a_process_of_its_own() {
             .filter(|n| text.contains(&format!("backend good{}_i{n}_s{n}_80 ", n % 50)))
             .count();
         assert_eq!(alive, good_ones, "good Ingresses are there");
-        let held = ward.described().held.len();
+        let held = quarantine.described().held.len();
         let bytes: usize = rendering.bundle.all().map(|file| file.text.to_string().len()).sum();
         println!(
             "{name} x {count} in {namespaces}: {held} held back, {generation} renders, {bytes} bytes printed, {:?}, objects {} KiB, peak {} KiB",

@@ -1,14 +1,9 @@
 //! ValidateActor: checks what was rendered last and publishes what passed: first what may go live by operations, and
 //! behind it what may be stored and reloaded.
 
-use crate::{
-    check_rest::CheckRest,
-    checker::Checker,
-    culprits::{FailingByCause, FailureCauses, Nobodys, Ruling, largest},
-    search::Search,
-    verdict::CheckVerdict,
-};
+use crate::{check_rest::CheckRest, checker::Checker, search::Search, verdict::CheckVerdict};
 use actix::prelude::*;
+use haptic_attribution::culprits::{FailingByCause, FailureCauses, Nobodys, Ruling, largest};
 use haptic_model::{
     Bundle, Diagnostic, Event, FailureReport, FailureReports, Fleet, Generation, HaproxyPod, Severity,
     pipeline::{Candidate, PodState, Refused, Rendered, Validated},
@@ -386,7 +381,8 @@ impl ValidateActor {
         };
         let is_any = !objects.is_empty() || !suspects.is_empty() || templates.is_some();
         if is_any {
-            let complaint = FailureReport { rendered, good: None, objects, suspects, templates, took };
+            let complaint =
+                FailureReport { rendered: rendered.basis(), good: None, objects, suspects, templates, took };
             self.options.complaints.append(Arc::new(complaint), FailureReport::KEPT);
         }
         is_any

@@ -2,7 +2,6 @@
 
 use crate::{
     binaries::{Binaries, Binary},
-    culprits::Ruling,
     durations::CheckDurations,
     folder, listeners,
     memory::{Budget, Loan, NO_MEMORY, Needs},
@@ -12,6 +11,7 @@ use crate::{
     syntax::{self, Syntax},
     verdict::CheckVerdict,
 };
+use haptic_attribution::culprits::Ruling;
 use haptic_model::{Bundle, Diagnostic, HaproxyVersion, Severity, crd::Allowance};
 use haptic_text::Digest;
 use moka::sync::Cache;

@@ -7,7 +7,6 @@ pub mod actor;
 pub mod binaries;
 mod check_rest;
 pub mod checker;
-pub mod culprits;
 mod data_plane_api;
 mod durations;
 pub mod folder;

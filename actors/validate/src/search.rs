@@ -1,6 +1,6 @@
 //! Looks for those at fault in what was rendered, for a bounded time and beside everything else.
 
-use crate::culprits::{Charge, FailureCauses, Ruling, culprits};
+use haptic_attribution::culprits::{Charge, FailureCauses, Ruling, culprits};
 use haptic_model::{Bundle, pipeline::Rendered};
 use haptic_runtime::cpu;
 use std::{sync::Arc, time::Duration};

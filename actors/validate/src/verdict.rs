@@ -1,6 +1,6 @@
 //! What became of a bundle.
 
-use crate::culprits::Ruling;
+use haptic_attribution::culprits::Ruling;
 use haptic_model::{Diagnostic, Severity};
 use std::time::Duration;
 

@@ -3,11 +3,10 @@
 
 mod imitation;
 
+use haptic_attribution::culprits::Ruling;
 use haptic_model::{Bundle, BundleFile, FileKey, FileKind, HaproxyVersion, ObjectRef};
 use haptic_text::{Blame, Fragment, LineBlame, Text};
-use haptic_validate::{
-    Binaries, Budget, CheckLimits, Checker, Sandbox, culprits::Ruling, memory::MemoryLimit,
-};
+use haptic_validate::{Binaries, Budget, CheckLimits, Checker, Sandbox, memory::MemoryLimit};
 use imitation::imitation;
 use std::{
     path::{Path, PathBuf},

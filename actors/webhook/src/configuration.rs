@@ -2,7 +2,7 @@
 
 use super::{
     answer::ReviewAnswer,
-    failed_tests, faults,
+    failed_tests,
     lookups::Lookups,
     render_cache::Live,
     review::{DEADLINE, REQUESTS, Review, end_of_checks},
@@ -220,7 +220,7 @@ async fn render_live(
     });
     let before = before.await.ok().and_then(Result::err).unwrap_or_default();
     let troubled: HashSet<_> = before.iter().filter_map(|fault| fault.object.clone()).collect();
-    let known = |fault: &Diagnostic| faults::is_of(fault, &troubled);
+    let known = |fault: &Diagnostic| brought::is_of(fault, &troubled);
     let (old, new): (Vec<_>, Vec<_>) = found.into_iter().partition(known);
     if new.is_empty() {
         let warn = |fault: Diagnostic| Diagnostic { severity: Severity::Warning, ..fault };

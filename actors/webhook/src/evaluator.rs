@@ -6,9 +6,9 @@
 use super::{
     answer::ReviewAnswer,
     dummy_certificate::{self, DummyCertificate},
-    faults,
     render_cache::{Live, ObjectChange, RenderCache, RenderComparison},
 };
+use haptic_attribution::brought;
 use haptic_inspect::Readers;
 use haptic_model::{Bundle, Diagnostic, ObjectRef, Severity};
 use haptic_render::actor::ForkRequested;
@@ -155,9 +155,9 @@ impl Evaluator {
         match &compared.after {
             None => ReviewVerdict::Fine(Vec::new()),
             Some(Err(faults)) => {
-                let (after, before) = (faults::diagnostics(faults, &objects), compared.faults_before());
+                let (after, before) = (brought::diagnostics(faults, &objects), compared.faults_before());
                 let hidden = compared.bundle_before().is_none();
-                let brought = faults::brought(&after, &before, hidden, &objects);
+                let brought = brought::brought(&after, &before, hidden, &objects);
                 if brought.is_empty() {
                     ReviewVerdict::Fine(old_faults(&after, &objects))
                 } else {
@@ -202,7 +202,7 @@ impl Evaluator {
                 return unchecked(verdict);
             }
             if verdict.passed() {
-                let about = verdict.diagnostics.into_iter().filter(|d| faults::is_of(d, objects));
+                let about = verdict.diagnostics.into_iter().filter(|d| brought::is_of(d, objects));
                 warnings.extend(about);
                 return ReviewVerdict::Fine(warnings);
             }
@@ -237,7 +237,7 @@ fn against(
     warnings: Vec<Diagnostic>,
 ) -> ReviewVerdict {
     let (after, before) = (errors(after), errors(before));
-    let brought = faults::brought(&after, &before, !before.is_empty(), objects);
+    let brought = brought::brought(&after, &before, !before.is_empty(), objects);
     if !brought.is_empty() {
         return ReviewVerdict::Faulty(brought);
     }
@@ -271,7 +271,7 @@ fn impossible(change: &ObjectChange, live: &Live) -> Option<ReviewAnswer> {
 fn suspects(together: &[usize], changes: &[ObjectChange], faults: &[Diagnostic]) -> Vec<usize> {
     let named = |at: &&usize| {
         let objects: ChangedObjects = changes.get(**at).into_iter().flat_map(ObjectChange::objects).collect();
-        faults.iter().any(|fault| faults::is_of(fault, &objects))
+        faults.iter().any(|fault| brought::is_of(fault, &objects))
     };
     let named: Vec<usize> = together.iter().filter(named).copied().collect();
     if named.is_empty() { together.to_vec() } else { named }
@@ -280,13 +280,13 @@ fn suspects(together: &[usize], changes: &[ObjectChange], faults: &[Diagnostic])
 /// Yes, with what is worth knowing about this change.
 fn warned(change: Option<&ObjectChange>, warnings: &[Diagnostic]) -> ReviewAnswer {
     let objects: ChangedObjects = change.into_iter().flat_map(ObjectChange::objects).collect();
-    let own = warnings.iter().filter(|w| faults::is_of(w, &objects) || w.object.is_none());
+    let own = warnings.iter().filter(|w| brought::is_of(w, &objects) || w.object.is_none());
     ReviewAnswer::warned(&own.cloned().collect::<Vec<_>>())
 }
 
 /// Faults that were there before and that concern these objects, or all: who changes something should know of them.
 fn old_faults(faults: &[Diagnostic], objects: &ChangedObjects) -> Vec<Diagnostic> {
-    let concern = |fault: &&Diagnostic| fault.object.is_none() || faults::is_of(fault, objects);
+    let concern = |fault: &&Diagnostic| fault.object.is_none() || brought::is_of(fault, objects);
     let say = |fault: &Diagnostic| Diagnostic {
         severity: Severity::Warning,
         message: format!("not mended yet: {}", fault.message),

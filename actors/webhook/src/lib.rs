@@ -3,7 +3,7 @@
 //! A request comes in through [`service`], which reads nothing from a client that does not know the path (it is part of the [`endpoint`]).
 //! Its body becomes a [`review::Review`], [`policy`] says what it is about. A configuration is evaluated by `configuration`; objects
 //! wait in the queue of the [`ReviewActor`] and are evaluated together by the `evaluator`, which renders beside the pipeline and disturbs none of it.
-//! Only `faults` that the change brings are a reason to refuse. Nothing is stored, and nothing but the API server is answered: a dry
+//! Only faults that the change [brings](haptic_attribution::brought) are a reason to refuse. Nothing is stored, and nothing but the API server is answered: a dry
 //! run is a review like any other.
 
 mod actor;
@@ -13,10 +13,8 @@ mod dummy_certificate;
 pub mod endpoint;
 mod evaluator;
 mod failed_tests;
-mod faults;
 mod lookups;
 pub mod policy;
-mod reduced;
 pub mod render_cache;
 pub mod review;
 pub mod service;

@@ -1,13 +1,13 @@
 //! Renders what would come of a change, beside the pipeline: the stores as they are, and the same with the change laid over
 //! them. What did not change is kept between the two, and from one review to the next.
 
-use super::{faults, reduced::Reducer};
+use haptic_attribution::{Faults, brought, changed_part::Reducer};
 use haptic_inspect::Readers;
 use haptic_model::{
     ActiveConfig, Bundle, Diagnostic, Finding, Fleet, HAProxyTemplateConfigSpec, ObjectRef, Quarantine,
     Severity, Snapshots,
 };
-use haptic_render::{RenderLimits, RendererFork, Rendering, faults::Faults};
+use haptic_render::{RenderLimits, RendererFork, Rendering};
 use haptic_watch::provided;
 use serde_json::{Map, Value};
 use std::{collections::HashSet, sync::Arc, time::SystemTime};
@@ -196,7 +196,7 @@ impl RenderCache {
         for _ in 0..ROUNDS {
             match self.render(live, &snapshots) {
                 Err(faults) if !faults.objects.is_empty() => {
-                    known.extend(faults::diagnostics(&faults, &HashSet::new()));
+                    known.extend(brought::diagnostics(&faults, &HashSet::new()));
                     for object in faults.objects.keys() {
                         snapshots = provided::without_object(&snapshots, object);
                     }
@@ -239,7 +239,7 @@ impl RenderComparison {
         };
         let after = self.after.as_ref().map(warnings).unwrap_or_default();
         let after = after.into_iter().filter(|d| d.severity == Severity::Warning);
-        let after = after.filter(|warning| faults::is_of(warning, changed));
+        let after = after.filter(|warning| brought::is_of(warning, changed));
         let found = self.findings_after(changed).map(|(object, found)| found.diagnostic(object));
         after.chain(found).collect()
     }

@@ -1,4 +1,4 @@
-//! Dependency direction: server -> webhook -> inspect -> stage crates -> {runtime, haproxy, routes} -> model -> text.
+//! Dependency direction: server -> webhook -> inspect -> stage crates -> attribution -> {runtime, haproxy, routes} -> model -> text.
 
 use crate::{assert_none, metadata};
 use cargo_metadata::Metadata;
@@ -25,12 +25,13 @@ const STAGES: [&str; 10] = [
     "agent",
 ];
 /// All crates below the binary: each may use those before it, as far as [`wrong_direction`] says.
-const BELOW_SERVER: [&str; 18] = [
+const BELOW_SERVER: [&str; 19] = [
     "text",
     "model",
     "haproxy",
     "runtime",
     "routes",
+    "attribution",
     "config",
     "watch",
     "resolve",
@@ -46,8 +47,8 @@ const BELOW_SERVER: [&str; 18] = [
     "agent",
 ];
 /// `inspect` and `webhook` stand on all stages but the agent, and `webhook` on `inspect`, whose tests of a configuration it runs.
-const INSPECT: usize = 15;
-const WEBHOOK: usize = 16;
+const INSPECT: usize = 16;
+const WEBHOOK: usize = 17;
 /// Those that may name types of Kubernetes' own API.
 const KNOW_KUBERNETES: [&str; 5] = ["model", "config", "watch", "deploy", "leader"];
 
@@ -70,7 +71,10 @@ fn wrong_direction(edges: &[Edge]) -> Vec<String> {
             "text" => &[],
             "model" => &["text"],
             "haproxy" | "runtime" | "routes" => &["text", "model"],
-            stage if STAGES.contains(&stage) => &["text", "model", "haproxy", "runtime", "routes"],
+            "attribution" => &["text", "model", "haproxy", "routes"],
+            stage if STAGES.contains(&stage) => {
+                &["text", "model", "haproxy", "runtime", "routes", "attribution"]
+            }
             // A transport of deploy's pods, which deploy does not know.
             "data-plane-api" => &["text", "model", "haproxy", "runtime", "deploy"],
             "inspect" => &BELOW_SERVER[..INSPECT],
@@ -85,7 +89,7 @@ fn wrong_direction(edges: &[Edge]) -> Vec<String> {
         .collect()
 }
 
-/// text, model, haproxy and routes are pure: no actors, no runtime, no connections.
+/// text, model, haproxy, routes and attribution are pure: no actors, no runtime, no connections.
 fn impure(edges: &[Edge]) -> Vec<String> {
     let does_io = |edge: &&Edge| {
         let connects =
@@ -95,8 +99,9 @@ fn impure(edges: &[Edge]) -> Vec<String> {
             .any(|io| edge.to.starts_with(io))
             || (edge.to == "kube" && connects)
     };
-    let pure =
-        edges.iter().filter(|edge| ["text", "model", "haproxy", "routes"].contains(&edge.from.as_str()));
+    let pure = edges
+        .iter()
+        .filter(|edge| ["text", "model", "haproxy", "routes", "attribution"].contains(&edge.from.as_str()));
     pure.filter(does_io)
         .map(|edge| {
             format!(

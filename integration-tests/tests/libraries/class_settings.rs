@@ -5,19 +5,11 @@ use crate::{
     options::{both, certificate},
     site::{self, SCHEMES, Scheme, Site, sentences, version_of},
 };
-use haptic_model::{
-    Fleet, Generation, PreviousFailures,
-    pipeline::{Cause, Reconcile, Rendered},
-};
-use haptic_render::{
-    Checked, RenderLimits, Renderer,
-    quarantine::{Job, QuarantineState, RenderTiming},
-};
+use haptic_attribution::quarantine::{QuarantineState, RenderTiming};
+use haptic_model::{Fleet, Generation, pipeline::RenderBasis};
+use haptic_render::{Checked, RenderLimits, Renderer, quarantine::Job};
 use serde_json::{Value, json};
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Instant};
 
 const HOST: &str = "a.example";
 
@@ -94,8 +86,8 @@ fn rendered_in_turn(histories: &[Vec<Value>]) -> Vec<(String, String)> {
     let compiled = site::compiled(&config.spec).unwrap();
     let version = version_of(SERIES[2]);
     let fleet = Fleet::of_version(version);
-    let (mut renderer, mut ward) = (Renderer::checked(Checked::Always), QuarantineState::default());
-    let mut good: Option<Arc<Rendered>> = None;
+    let (mut renderer, mut quarantine) = (Renderer::checked(Checked::Always), QuarantineState::default());
+    let mut good: Option<RenderBasis> = None;
     let (mut generation, mut said) = (0, Vec::new());
     for manifests in histories {
         let objects: Vec<Value> = manifests.iter().cloned().chain(site::surroundings(8080)).collect();
@@ -112,7 +104,7 @@ fn rendered_in_turn(histories: &[Vec<Value>]) -> Vec<(String, String)> {
             generation += 1;
             let moment =
                 RenderTiming { generation: Generation(generation), now: Instant::now(), good: good.as_ref() };
-            let outcome = ward.render(&mut renderer, &job, &moment);
+            let outcome = job.render(&mut quarantine, &mut renderer, &moment);
             match outcome.rendering {
                 Ok(rendering) => break (rendering, outcome.snapshots),
                 Err(_) if outcome.again => {}
@@ -123,25 +115,14 @@ fn rendered_in_turn(histories: &[Vec<Value>]) -> Vec<(String, String)> {
         let of_on =
             settings.lines().find_map(|line| line.strip_prefix("shop/on ")).unwrap_or_default().to_owned();
         let held: Vec<String> =
-            ward.described().held.iter().map(|(object, held)| format!("{object}: {held}")).collect();
+            quarantine.described().held.iter().map(|(object, held)| format!("{object}: {held}")).collect();
         said.push((of_on, held.join("\n")));
-        let reconcile = Reconcile {
+        good = Some(RenderBasis {
             generation: Generation(generation),
-            cause: Cause::default(),
-            triggered: Instant::now(),
-        };
-        good = Some(Arc::new(Rendered {
-            reconcile,
             config: Arc::new(config.clone()),
             snapshots,
-            fleet: Arc::new(fleet.clone()),
-            bundle: rendering.bundle,
-            took: Duration::ZERO,
-            warnings: Vec::new(),
-            findings: haptic_model::Findings::default(),
-            gateway_verdicts: Arc::default(),
-            hindsight: PreviousFailures::default(),
-        }));
+            digest: rendering.bundle.digest,
+        });
     }
     said
 }

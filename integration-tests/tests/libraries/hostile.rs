@@ -3,18 +3,15 @@
 //! Render, settling pass and keyword check are the real ones, and HAProxy's checker names nobody else.
 
 use crate::site;
+use haptic_attribution::quarantine::{QuarantineState, RenderTiming};
 use haptic_haproxy::{
     CheckOptions, Document, Line, Version, check,
     views::{ReferenceKind, file_references},
 };
 use haptic_model::{
-    ActiveConfig, Bundle, Fleet, Generation, HaproxyVersion, ObjectRef, Snapshots,
-    pipeline::{Cause, Reconcile, Rendered},
+    ActiveConfig, Bundle, Fleet, Generation, HaproxyVersion, ObjectRef, Snapshots, pipeline::RenderBasis,
 };
-use haptic_render::{
-    Checked, Compiled, RenderLimits, Renderer,
-    quarantine::{Job, QuarantineState, RenderTiming},
-};
+use haptic_render::{Checked, Compiled, RenderLimits, Renderer, quarantine::Job};
 use haptic_text::Text;
 use integration_tests::{
     certificate,
@@ -26,7 +23,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{Arc, LazyLock},
     thread,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 const GOOD: [&str; 2] = ["tenant-a", "tenant-b"];
@@ -37,9 +34,9 @@ struct Cluster {
     compiled: Arc<dyn Compiled>,
     fleet: Fleet,
     renderer: Renderer,
-    ward: QuarantineState,
+    quarantine: QuarantineState,
     tenants: Snapshots,
-    good: Option<Arc<Rendered>>,
+    good: Option<(RenderBasis, Bundle)>,
     generation: u64,
 }
 
@@ -57,27 +54,15 @@ impl Cluster {
             compiled,
             fleet,
             renderer: Renderer::checked(Checked::Never),
-            ward: QuarantineState::default(),
+            quarantine: QuarantineState::default(),
             tenants,
             good: None,
             generation: 0,
         };
         let (bundle, snapshots) = cluster.render(&[]);
-        let reconcile =
-            Reconcile { generation: Generation(1), cause: Cause::default(), triggered: Instant::now() };
-        let (config, fleet, took) = (Arc::new(cluster.config.clone()), Arc::default(), Duration::ZERO);
-        cluster.good = Some(Arc::new(Rendered {
-            reconcile,
-            config,
-            snapshots,
-            fleet,
-            bundle,
-            took,
-            findings: haptic_model::Findings::default(),
-            gateway_verdicts: Arc::default(),
-            warnings: Vec::new(),
-            hindsight: haptic_model::PreviousFailures::default(),
-        }));
+        let config = Arc::new(cluster.config.clone());
+        let basis = RenderBasis { generation: Generation(1), config, snapshots, digest: bundle.digest };
+        cluster.good = Some((basis, bundle));
         cluster
     }
 
@@ -95,9 +80,9 @@ impl Cluster {
             let moment = RenderTiming {
                 generation: Generation(self.generation),
                 now: Instant::now(),
-                good: self.good.as_ref(),
+                good: self.good.as_ref().map(|(basis, _)| basis),
             };
-            let outcome = self.ward.render(&mut self.renderer, &job, &moment);
+            let outcome = job.render(&mut self.quarantine, &mut self.renderer, &moment);
             match outcome.rendering {
                 Ok(rendering) => return (rendering.bundle, outcome.snapshots),
                 Err(_) if outcome.again => {}
@@ -110,12 +95,17 @@ impl Cluster {
 
     /// What everybody else has, in a cluster without anybody hostile.
     fn expected(&self) -> BTreeMap<String, Vec<String>> {
-        files_of_good(&self.good.as_ref().unwrap().bundle)
+        files_of_good(&self.good.as_ref().unwrap().1)
     }
 
     /// Who is held back, and why.
     fn held(&self) -> BTreeMap<Arc<ObjectRef>, String> {
-        self.ward.described().held.iter().map(|(object, held)| (object.clone(), held.to_string())).collect()
+        self.quarantine
+            .described()
+            .held
+            .iter()
+            .map(|(object, held)| (object.clone(), held.to_string()))
+            .collect()
     }
 }
 
@@ -246,7 +236,7 @@ fn nobody_else_feels(cluster: &mut Cluster, hostile: &[Tenant], what: &str) -> u
         assert_eq!(lines.len(), got[path].len(), "{what}: lines of {path}");
     }
     hostile_lines_are_refused_alone_or_only_lines(&bundle, what);
-    let known = directives(&cluster.good.as_ref().unwrap().bundle, true);
+    let known = directives(&cluster.good.as_ref().unwrap().1, true);
     let new: Vec<_> = directives(&bundle, false).difference(&known).cloned().collect();
     assert!(new.is_empty(), "{what}: lines that do what nobody else's do: {new:?}");
     no_key_is_anybody_elses(&bundle, what);

@@ -2,6 +2,10 @@
 
 use crate::SECOND;
 use futures::executor::block_on;
+use haptic_attribution::{
+    culprits::{Charge, Ruling, culprits},
+    quarantine::{QuarantineState, RenderTiming},
+};
 use haptic_model::{
     ActiveConfig, Bundle, Diagnostic, FailureReport, Fleet, Generation, Object, ObjectRef, Severity,
     Snapshot, Snapshots,
@@ -9,9 +13,8 @@ use haptic_model::{
 };
 use haptic_render::{
     Checked, Compiled, RenderLimits, Renderer, compile,
-    quarantine::{Job, QuarantineState, QuarantinedRender, RenderTiming},
+    quarantine::{Job, QuarantinedRender},
 };
-use haptic_validate::culprits::{Charge, Ruling, culprits};
 use serde_json::json;
 use std::{
     cell::Cell,
@@ -32,7 +35,7 @@ pub struct Stages {
     config: Arc<ActiveConfig>,
     compiled: Arc<dyn Compiled>,
     renderer: Renderer,
-    ward: QuarantineState,
+    quarantine: QuarantineState,
     good: Option<Arc<Rendered>>,
     generation: u64,
     now: Instant,
@@ -68,7 +71,7 @@ impl Stages {
             compiled: compile(&config.spec).unwrap(),
             config: Arc::new(config),
             renderer: Renderer::checked(checked),
-            ward: QuarantineState::default(),
+            quarantine: QuarantineState::default(),
             good: None,
             generation: 0,
             now: Instant::now(),
@@ -109,18 +112,18 @@ impl Stages {
 
     /// The names of what is held back.
     pub fn held(&self) -> Vec<String> {
-        self.ward.described().held.keys().map(|object| object.name.to_string()).collect()
+        self.quarantine.described().held.keys().map(|object| object.name.to_string()).collect()
     }
 
     /// The same without those of one namespace.
     pub fn held_outside(&self, namespace: &str) -> Vec<String> {
-        let held = self.ward.described().held;
+        let held = self.quarantine.described().held;
         let others = held.keys().filter(|object| &*object.namespace != namespace);
         others.map(ToString::to_string).collect()
     }
 
     pub fn suspects(&self) -> usize {
-        self.ward.described().suspects()
+        self.quarantine.described().suspects()
     }
 
     /// What passed last.
@@ -189,7 +192,7 @@ impl Stages {
         let searched = size.get().div_ceil(rendered.bundle.size());
         assert!(!found.culprits.is_empty() || !found.suspects.is_empty(), "nobody is at fault: {said:?}");
         self.complaint = Some(Arc::new(FailureReport {
-            rendered,
+            rendered: rendered.basis(),
             good: None,
             objects: found.culprits,
             suspects: found.suspects,
@@ -210,11 +213,12 @@ impl Stages {
             fleet: &fleet,
             limits: &limits,
         };
-        let moment = RenderTiming { generation, now: self.now, good: self.good.as_ref() };
+        let good = self.good.as_ref().map(|good| good.basis());
+        let moment = RenderTiming { generation, now: self.now, good: good.as_ref() };
         if let Some(complaint) = complaint {
-            self.ward.receive(&complaint, &self.renderer, &job, &moment);
+            job.receive(&complaint, &mut self.quarantine, &self.renderer, &moment);
         }
-        (self.ward.render(&mut self.renderer, &job, &moment), generation)
+        (job.render(&mut self.quarantine, &mut self.renderer, &moment), generation)
     }
 
     /// What a cluster with these Ingresses alone looks like.
@@ -224,7 +228,7 @@ impl Stages {
             config: self.config.clone(),
             compiled: self.compiled.clone(),
             renderer: Renderer::checked(Checked::Never),
-            ward: QuarantineState::default(),
+            quarantine: QuarantineState::default(),
             good: None,
             generation: 0,
             now: self.now,
@@ -247,7 +251,7 @@ impl Stages {
     fn rendered(&self, generation: Generation, bundle: Bundle, snapshots: Snapshots) -> Rendered {
         let reconcile = Reconcile { generation, cause: Cause::default(), triggered: Instant::now() };
         let (config, fleet, took) = (self.config.clone(), Arc::default(), Duration::ZERO);
-        let (warnings, hindsight) = (Vec::new(), self.ward.previous_failures(self.now));
+        let (warnings, hindsight) = (Vec::new(), self.quarantine.previous_failures(self.now));
         let findings = haptic_model::Findings::default();
         let gateway_verdicts = Arc::default();
         Rendered {

@@ -459,7 +459,7 @@ fn validated() -> Arc<Validated> {
 fn report() -> FailureReport {
     let (objects, suspects) = (Vec::new(), Vec::new());
     FailureReport {
-        rendered: rendered(),
+        rendered: rendered().basis(),
         good: None,
         objects,
         suspects,

@@ -2,7 +2,7 @@
 
 use super::{
     common::Deployment,
-    drift, failing_objects,
+    drift,
     failure::DeployFailure,
     order::{MissingContent, OrderBaseline},
     other_changes::OtherChanges,
@@ -15,6 +15,7 @@ use crate::{
     planner::{Plan, Reason, ReasonKind, RunningView, Verdict, ahead},
     transport::Transport,
 };
+use haptic_attribution::failed_reload;
 use haptic_model::{
     ActiveConfig, Event, Generation,
     agent_api::{Apply, Method, Outcome},
@@ -364,15 +365,15 @@ impl DeployAttempt {
                 }
                 // Once may be the pod's own trouble: a port that a dying worker holds, a moment without memory.
                 let refused_before = self.progress.refused();
-                let complaint = failing_objects::failure_report(
+                let complaint = failed_reload::failure_report(
                     &message,
                     &target.rendered,
-                    self.progress.reached.as_ref().map(|reached| &reached.rendered),
+                    self.progress.reached.as_ref().map(|reached| &*reached.rendered),
                 );
                 if let Some((complaint, refused_for)) = complaint.zip(refused_before) {
                     self.deployment.roster.complain(&self.deployment.pod, complaint, refused_for);
                 }
-                Err(DeployFailure::Refused(failing_objects::explained(&message, bundle)))
+                Err(DeployFailure::Refused(failed_reload::explained(&message, bundle)))
             }
             Outcome::Failed { message } => {
                 self.progress.forget();

@@ -4,7 +4,6 @@
 mod attempt;
 mod common;
 mod drift;
-pub(crate) mod failing_objects;
 mod failure;
 mod order;
 pub(crate) mod other_changes;
@@ -13,6 +12,8 @@ mod progress;
 mod state;
 mod storing;
 mod targets;
+#[cfg(test)]
+pub(crate) mod test_bundles;
 
 pub(crate) use attempt::{DeployAttempt, NextStep};
 pub(crate) use common::Deployment;

@@ -5,11 +5,9 @@ pub mod certificate;
 pub mod names;
 pub mod objects;
 
+use haptic_attribution::quarantine::{QuarantineState, RenderTiming};
 use haptic_model::{ActiveConfig, Diagnostic, Fleet, Generation, Quarantine, Snapshots};
-use haptic_render::{
-    Compiled, RenderLimits, Renderer, Rendering,
-    quarantine::{Job, QuarantineState, RenderTiming},
-};
+use haptic_render::{Compiled, RenderLimits, Renderer, Rendering, quarantine::Job};
 use std::{sync::Arc, time::Instant};
 
 /// What is found at fault late takes another render; more than these there are not.
@@ -27,12 +25,12 @@ pub fn render_once(
 ) -> Result<(Rendering, Quarantine), Vec<Diagnostic>> {
     let limits = RenderLimits::default();
     let job = Job { compiled: &**compiled, config, snapshots, fleet, limits: &limits };
-    let (mut ward, mut renderer, mut number) = (QuarantineState::default(), Renderer::default(), 1);
+    let (mut quarantine, mut renderer, mut number) = (QuarantineState::default(), Renderer::default(), 1);
     loop {
         let moment = RenderTiming { generation: Generation(number.into()), now: Instant::now(), good: None };
-        let outcome = ward.render(&mut renderer, &job, &moment);
+        let outcome = job.render(&mut quarantine, &mut renderer, &moment);
         match outcome.rendering {
-            Ok(rendering) => return Ok((rendering, ward.described())),
+            Ok(rendering) => return Ok((rendering, quarantine.described())),
             Err(_) if outcome.again && number < RENDERS => number += 1,
             Err(faults) => return Err(faults.into_diagnostics()),
         }

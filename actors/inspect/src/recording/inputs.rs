@@ -1,12 +1,13 @@
 //! What a render is made from, built up line by line. Who records and who replays both render from this, and from nothing else.
 
 use super::line::{Named, Opening, RecordedConfig, RecordedEvent, RecordedQuarantine, RecordingLine};
+use haptic_attribution::Faults;
 use haptic_model::{
     ActiveConfig, Diagnostic, Fleet, HAProxyTemplateConfigSpec, Layout, Object, ObjectRef, Snapshot,
     Snapshots,
     store::{FetchError, FetchObject},
 };
-use haptic_render::{Checked, CompileCache, Faults, RenderLimits, Renderer, Rendering};
+use haptic_render::{Checked, CompileCache, RenderLimits, Renderer, Rendering};
 use haptic_runtime::panics;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 

@@ -6,11 +6,12 @@ use super::{
     line::{Fetched, File, Named, Opening, RecordedEvent, RecordingHead, RecordingLine},
 };
 use crate::diff::{FileChange, between};
+use haptic_attribution::Faults;
 use haptic_model::{
     Bundle, Object, ObjectRef,
     store::{FetchError, FetchObject},
 };
-use haptic_render::{Faults, Rendering};
+use haptic_render::Rendering;
 use haptic_text::{Digest, patch::Content};
 use serde::Serialize;
 use std::{

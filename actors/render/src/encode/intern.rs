@@ -1,7 +1,8 @@
 //! Equal fragments are the same piece of memory from one generation of a file to the next.
 
 use super::{Encoded, FileFormat, Fitting, provenance::OutputPart};
-use crate::{faults::Fault, framing::FramedText};
+use crate::framing::FramedText;
+use haptic_attribution::Fault;
 use haptic_model::Diagnostic;
 use haptic_text::{Fragment, Text, TextBuilder, TextRun};
 use std::{

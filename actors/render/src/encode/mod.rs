@@ -24,13 +24,11 @@ mod refusal;
 #[cfg(test)]
 mod tests;
 
-use crate::{
-    faults::Fault,
-    framing::{FramedFragment, FramedText},
-};
+use crate::framing::{FramedFragment, FramedText};
 pub(crate) use fitting::Fitting;
 use fitting::{Fitted, with_placeholders};
 use framed::{LineEnd, LineSpan};
+use haptic_attribution::Fault;
 use haptic_model::{Diagnostic, FileKind};
 use haptic_text::Text;
 pub(crate) use intern::EncodedGeneration;

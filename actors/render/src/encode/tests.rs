@@ -433,7 +433,10 @@ fn unchanged_blocks_are_the_same_memory_in_the_next_generation() {
 #[test]
 fn all_refusals_are_reported_up_to_a_bound() {
     let many = "  description «\0»\n".repeat(300);
-    assert_eq!(encode(FileKind::Config, &marked(&many)).unwrap_err().len(), crate::faults::MOST_OF_ONE);
+    assert_eq!(
+        encode(FileKind::Config, &marked(&many)).unwrap_err().len(),
+        haptic_attribution::faults::MOST_OF_ONE
+    );
     let two = encode(FileKind::Config, &marked("  description «»\n  description «\0»\n")).unwrap_err();
     assert_eq!(two.iter().filter_map(|d| Some(d.template.as_ref()?.line)).collect::<Vec<_>>(), [7, 8]);
 }

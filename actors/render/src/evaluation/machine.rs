@@ -3,7 +3,6 @@
 use super::failure::{EvaluationFailure, EvaluationResult};
 use crate::{
     compiled::RenderedFile,
-    faults::Fault,
     framing,
     functions::{self, Function},
     input::RenderLimits,
@@ -13,6 +12,7 @@ use crate::{
     session::Session,
     value::Value,
 };
+use haptic_attribution::Fault;
 use haptic_model::Limit;
 use std::sync::Arc;
 

@@ -1,14 +1,14 @@
 //! A cluster with objects that may be bad, render after render.
 
 use super::{Setup, all};
+use haptic_attribution::quarantine::{QuarantineState, RenderTiming};
 use haptic_model::{
-    ActiveConfig, Bundle, Diagnostic, FailureReport, Fleet, Generation, Instead, ObjectRef, PreviousFailures,
-    Snapshots,
-    pipeline::{Cause, Reconcile, Rendered},
+    ActiveConfig, Bundle, Diagnostic, FailureReport, Fleet, Generation, Instead, ObjectRef, Snapshots,
+    pipeline::RenderBasis,
 };
 use haptic_render::{
     Checked, Compiled, RenderLimits, Renderer,
-    quarantine::{Job, QuarantineState, QuarantinedRender, RenderTiming},
+    quarantine::{Job, QuarantinedRender},
 };
 use serde_json::json;
 use std::{
@@ -43,7 +43,7 @@ pub struct Cluster {
     pub compiled: Arc<dyn Compiled>,
     pub renderer: Renderer,
     pub quarantine: QuarantineState,
-    pub good: Option<Arc<Rendered>>,
+    pub good: Option<RenderBasis>,
     pub generation: u64,
     pub now: Instant,
 }
@@ -65,7 +65,7 @@ impl Cluster {
     pub fn render(&mut self) -> QuarantinedRender {
         let outcome = self.render_unchecked(None);
         if let Ok(rendering) = &outcome.rendering {
-            self.good = Some(Arc::new(self.rendered(rendering.bundle.clone(), outcome.snapshots.clone())));
+            self.good = Some(self.basis(&rendering.bundle, outcome.snapshots.clone()));
         }
         outcome
     }
@@ -83,33 +83,14 @@ impl Cluster {
         let moment =
             RenderTiming { generation: Generation(self.generation), now: self.now, good: self.good.as_ref() };
         if let Some(report) = report {
-            self.quarantine.receive(report, &self.renderer, &job, &moment);
+            job.receive(report, &mut self.quarantine, &self.renderer, &moment);
         }
-        self.quarantine.render(&mut self.renderer, &job, &moment)
+        job.render(&mut self.quarantine, &mut self.renderer, &moment)
     }
 
-    pub fn rendered(&self, bundle: Bundle, snapshots: Snapshots) -> Rendered {
-        let reconcile = Reconcile {
-            generation: Generation(self.generation),
-            cause: Cause::default(),
-            triggered: Instant::now(),
-        };
-        let (config, took) = (Arc::new(self.config.clone()), Duration::ZERO);
-        let (fleet, warnings, hindsight) = (Arc::default(), Vec::new(), PreviousFailures::default());
-        let findings = haptic_model::Findings::default();
-        let gateway_verdicts = Arc::default();
-        Rendered {
-            reconcile,
-            config,
-            snapshots,
-            fleet,
-            bundle,
-            took,
-            warnings,
-            findings,
-            gateway_verdicts,
-            hindsight,
-        }
+    pub fn basis(&self, bundle: &Bundle, snapshots: Snapshots) -> RenderBasis {
+        let (generation, config) = (Generation(self.generation), Arc::new(self.config.clone()));
+        RenderBasis { generation, config, snapshots, digest: bundle.digest }
     }
 
     pub fn held(&self) -> Vec<String> {
@@ -156,8 +137,7 @@ pub fn report(
     object: &str,
     suspected: bool,
 ) -> Arc<FailureReport> {
-    let bundle = outcome.rendering.as_ref().unwrap().bundle.clone();
-    let rendered = Arc::new(cluster.rendered(bundle, outcome.snapshots.clone()));
+    let rendered = cluster.basis(&outcome.rendering.as_ref().unwrap().bundle, outcome.snapshots.clone());
     let of = vec![(
         Arc::new(ObjectRef::new("ingresses", "n", object)),
         Diagnostic::error("haproxy", "HAProxy: no"),

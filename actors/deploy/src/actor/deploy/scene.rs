@@ -2,7 +2,7 @@
 
 use crate::{
     DeployTopics, FleetArguments, PlanCache,
-    deployment::failing_objects,
+    deployment::test_bundles,
     roster::{PodStates, Roster},
     transport::{CallFuture, Connect, Transport, TransportError},
 };
@@ -443,7 +443,7 @@ pub(super) fn bundle(maxconn: u32, server: u8) -> Bundle {
 
 /// The frontends of two objects: without the second one's, and with it.
 pub(super) fn before_and_after_an_object_came() -> [Bundle; 2] {
-    let after = failing_objects::tests::blocks(&["a", "b"]);
+    let after = test_bundles::blocks(&["a", "b"]);
     let before = after.iter().take(2).cloned().collect();
     [before, after]
         .map(|blocks| Bundle::new(BundleFile::new(FileKey::config(), "haproxy.cfg", Text::new(blocks)), []))

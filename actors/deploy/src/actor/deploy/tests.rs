@@ -1,7 +1,7 @@
 //! One deployment against a pod whose answers are scripted, in paused time.
 
 use super::scene::*;
-use crate::deployment::failing_objects;
+use crate::deployment::test_bundles;
 use haptic_model::{
     Event, Fleet, Generation, HaproxyVersion,
     agent_api::{Epoch, Method, Outcome},
@@ -154,7 +154,7 @@ async fn what_a_pod_cannot_carry_out_is_nobodys_fault_however_often_and_tried_ag
 #[actix_rt::test]
 async fn a_bundle_that_haproxy_refuses_twice_is_what_changed_ones_fault() {
     let (mut scene, [before, after]) = (Scene::new(), before_and_after_an_object_came());
-    scene.snapshots = failing_objects::tests::stores_of(&after, &[]);
+    scene.snapshots = test_bundles::stores_of(&after);
     scene.validate(before);
     assert_eq!(scene.deployed().await.0, 1);
     scene.script([refused(false), refused(false)]);

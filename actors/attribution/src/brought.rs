@@ -1,7 +1,7 @@
 //! Which faults a change brings: an old fault of another object never blocks somebody else. Pure.
 
+use crate::faults::Faults;
 use haptic_model::{Diagnostic, ObjectRef};
-use haptic_render::faults::Faults;
 use std::{collections::HashSet, sync::Arc};
 
 /// The faults among `after` that were not there `before`, when `changed` is what changed in between.

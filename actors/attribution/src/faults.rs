@@ -3,8 +3,7 @@
 //! An object that is at fault never stops the pass: its block prints nothing, and the others go on. So one render names
 //! all of them. Whoever left those objects out of the stores would get a bundle; [`crate::quarantine`] does.
 
-use crate::input::Read;
-use haptic_model::{Diagnostic, ObjectRef};
+use haptic_model::{Diagnostic, ObjectRef, store::Read};
 use std::{collections::BTreeMap, sync::Arc};
 
 /// So many sentences are kept of one object.

@@ -1,10 +1,10 @@
 //! One object that is held back: which version of it, what stands in for it, and when it is tried again.
 
 use super::RenderTiming;
-use crate::input::Read;
 use haptic_model::{
     ActiveConfig, Diagnostic, Generation, Instead, Object, ObjectRef, Quarantined, Snapshots,
-    pipeline::Rendered, store::Key,
+    pipeline::RenderBasis,
+    store::{Key, Read},
 };
 use haptic_routes::{
     class::{ingress_stores, settings_objects},
@@ -292,7 +292,7 @@ pub(super) fn changed_for(
 /// are so still.
 pub(super) fn changed_settings(
     config: &ActiveConfig,
-    good: Option<&Arc<Rendered>>,
+    good: Option<&RenderBasis>,
     checked: &Snapshots,
     now: &Snapshots,
 ) -> Vec<Arc<ObjectRef>> {

@@ -13,7 +13,7 @@ mod groups;
 mod parts;
 mod ruling;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use ruling::{FailingByCause, FailureCauses, Nobodys, Ruling};
 

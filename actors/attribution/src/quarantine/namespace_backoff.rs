@@ -83,7 +83,7 @@ impl NamespaceBackoff {
 
     /// Those of them whose changes wait, with the resources that are concerned.
     pub fn waiting(&self, moment: &RenderTiming<'_>) -> InvolvedObjects {
-        let passed = moment.good.map(|good| good.reconcile.generation);
+        let passed = moment.good.map(|good| good.generation);
         let waits = |record: &RefusalRecord| moment.now < record.until || passed < Some(record.known_to);
         let waiting = self.0.iter().filter(|(_, record)| record.is_throttled(moment.now) && waits(record));
         waiting.map(|(namespace, record)| (namespace.clone(), record.resources.clone())).collect()

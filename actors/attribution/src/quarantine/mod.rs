@@ -7,6 +7,29 @@
 //! block had read; then it is tried again. No generation takes more than one render more than it would without bad
 //! objects, however many they are.
 //!
+//! # What becomes of an object
+//!
+//! It is *served* as it is, or held back for what a *render* found, for what *checks* found (or a reload), or because it is *suspected*: it
+//! changed, as others did, and nobody has been cleared. Whatever it is held back for, its last good version stands in, or nothing does.
+//!
+//! | is | when | becomes |
+//! |---|---|---|
+//! | served | a render fails for it | held back for the render |
+//! | served | a report proves it at fault, and it is still that version | held back for checks |
+//! | served | the same, and what its block read is other than it was | suspected; the first time, served |
+//! | served | a report suspects it | suspected |
+//! | served | its namespace had two bundles refused, and it changes | suspected, until the namespace's pause ends |
+//! | held back | it is at fault again, which what stands in must be | the same, and nothing stands in |
+//! | held back | it is deleted | gone |
+//! | held back | it changes | served; after the third relapse, after a pause |
+//! | held back | the configuration changes, or the versions of HAProxy | served |
+//! | held back for a render | the fleet changes, or something that its block read | served |
+//! | held back for checks | something changes that its block read | served, the first time at once, then after a rest |
+//! | held back for checks | a longer rest is over | served |
+//! | suspected | a bundle without it passed, and its rest is over | served, if it is in the half that is tried |
+//!
+//! Rests and pauses are longer each time ([`entry`]). A whole configuration is refused, and tried again, in the same way ([`trial`]).
+//!
 //! Pure: snapshots in, snapshots out. Who finds objects at fault, and who tells of it, is elsewhere.
 
 mod entry;
@@ -14,16 +37,13 @@ mod namespace_backoff;
 mod overlay;
 mod trial;
 
-use crate::{
-    compiled::Compiled,
-    faults::Faults,
-    input::{Read, RenderLimits},
-    render::{Renderer, Rendering},
-};
+use crate::faults::Faults;
 use entry::{FoundBy, QuarantineEntry, Replacement};
 use haptic_model::{
     ActiveConfig, Diagnostic, FailureReport, Fleet, Generation, HaproxyVersion, Object, ObjectRef,
-    PreviousFailures, Quarantine, Quarantined, Released, Snapshot, Snapshots, pipeline::Rendered, store::Key,
+    PreviousFailures, Quarantine, Quarantined, Released, Snapshot, Snapshots,
+    pipeline::RenderBasis,
+    store::{Key, Read},
 };
 use namespace_backoff::NamespaceBackoff;
 use overlay::StoreOverlay;
@@ -70,19 +90,18 @@ struct AttributionBase {
     fleet: Fleet,
 }
 
-/// What one render is made from.
+/// What blocks of objects had read.
+pub type ObjectReads = BTreeMap<Arc<ObjectRef>, Vec<Read>>;
+
+/// What is to be rendered, as it is: without anything held back.
 #[derive(Clone, Copy, Debug)]
-pub struct Job<'j> {
-    /// The templates.
-    pub compiled: &'j dyn Compiled,
+pub struct GivenInputs<'g> {
     /// The configuration.
-    pub config: &'j ActiveConfig,
-    /// The stores as they are.
-    pub snapshots: &'j Snapshots,
+    pub config: &'g ActiveConfig,
+    /// The stores.
+    pub snapshots: &'g Snapshots,
     /// The pods.
-    pub fleet: &'j Fleet,
-    /// What a render may use up.
-    pub limits: &'j RenderLimits,
+    pub fleet: &'g Fleet,
 }
 
 /// When a render happens.
@@ -93,14 +112,14 @@ pub struct RenderTiming<'m> {
     /// Now, on a clock that only goes on.
     pub now: Instant,
     /// What passed all checks last: where good versions are found.
-    pub good: Option<&'m Arc<Rendered>>,
+    pub good: Option<&'m RenderBasis>,
 }
 
 /// A render in which nobody stops the others.
 #[derive(Debug)]
-pub struct QuarantinedRender {
-    /// The bundle; or what is wrong that is no object's fault, or was found so late that the next render is needed.
-    pub rendering: Result<Rendering, Faults>,
+pub struct QuarantinedRender<R> {
+    /// What was rendered; or what is wrong that is no object's fault, or was found so late that the next render is needed.
+    pub rendering: Result<R, Faults>,
     /// The stores that it was made from.
     pub snapshots: Snapshots,
     /// Whether another render, at once, would find things better.
@@ -110,27 +129,24 @@ pub struct QuarantinedRender {
 }
 
 impl QuarantineState {
-    /// Renders what `job` says, without what is held back and what this render finds at fault.
-    pub fn render(
+    /// Has `attempt` render what is `given`, without what is held back and what this render finds at fault.
+    pub fn render<R>(
         &mut self,
-        renderer: &mut Renderer,
-        job: &Job<'_>,
+        mut attempt: impl FnMut(&Snapshots) -> Result<R, Faults>,
+        given: &GivenInputs<'_>,
         moment: &RenderTiming<'_>,
-    ) -> QuarantinedRender {
-        self.look(job, moment);
+    ) -> QuarantinedRender<R> {
+        self.look(given, moment);
         if let Some(why) = self.trial.refusal() {
             let rendering = Err(Faults::of_templates(why.to_vec()));
             return QuarantinedRender {
                 rendering,
-                snapshots: job.snapshots.clone(),
+                snapshots: given.snapshots.clone(),
                 again: false,
                 renders: 0,
             };
         }
-        let mut attempt = |snapshots: &Snapshots| {
-            renderer.attempt(job.compiled, job.config, snapshots, job.fleet, job.limits)
-        };
-        let snapshots = self.overlay.over(job.snapshots, &self.entries);
+        let snapshots = self.overlay.over(given.snapshots, &self.entries);
         let faults = match attempt(&snapshots) {
             Ok(rendering) => {
                 self.last = snapshots.clone();
@@ -144,25 +160,25 @@ impl QuarantineState {
             again: false,
             renders,
         };
-        if let Some(why) = self.trial.of_render(&faults, &snapshots, job, moment) {
+        if let Some(why) = self.trial.of_render(&faults, &snapshots, given, moment) {
             return failed(Faults::of_templates(why), snapshots, 1);
         }
-        if !self.hold_all(&faults, job, moment) {
+        if !self.hold_all(&faults, given, moment) {
             return failed(faults, snapshots, 1);
         }
-        let (snapshots, begun) = (self.overlay.over(job.snapshots, &self.entries), Instant::now());
+        let (snapshots, begun) = (self.overlay.over(given.snapshots, &self.entries), Instant::now());
         let rendering = attempt(&snapshots);
         let took = begun.elapsed();
         match &rendering {
             Ok(_) => self.last = snapshots.clone(),
             Err(successors) => {
-                if let Some(why) = self.trial.of_render(successors, &snapshots, job, moment) {
+                if let Some(why) = self.trial.of_render(successors, &snapshots, given, moment) {
                     return failed(Faults::of_templates(why), snapshots, 2);
                 }
                 self.refuse_successors(successors, took, moment);
             }
         }
-        let again = rendering.as_ref().is_err_and(|more| self.hold_all(more, job, moment));
+        let again = rendering.as_ref().is_err_and(|more| self.hold_all(more, given, moment));
         QuarantinedRender { rendering, snapshots, again, renders: 2 }
     }
 
@@ -179,34 +195,34 @@ impl QuarantineState {
         }
     }
 
-    /// Takes in what a later stage found; each complaint counts once. `renderer` knows what blocks had read.
+    /// Takes in what a later stage found; each complaint counts once. `reads_of` says what the blocks of objects had read.
     pub fn receive(
         &mut self,
         complaint: &Arc<FailureReport>,
-        renderer: &Renderer,
-        job: &Job<'_>,
+        reads_of: impl FnOnce(&[&Arc<ObjectRef>]) -> ObjectReads,
+        given: &GivenInputs<'_>,
         moment: &RenderTiming<'_>,
     ) {
         let known = Arc::downgrade(complaint);
         if self.heard.iter().any(|(heard, _)| heard.ptr_eq(&known)) {
             return;
         }
-        self.heard.push((known, complaint.rendered.reconcile.generation));
+        self.heard.push((known, complaint.rendered.generation));
         if self.heard.len() > HEARD {
             self.heard.remove(0);
         }
-        if complaint.rendered.config.revision != job.config.revision {
+        if complaint.rendered.config.revision != given.config.revision {
             return;
         }
         let accused = complaint.objects.iter().chain(&complaint.suspects);
-        let reads = renderer.reads_of(accused.map(|(object, _)| object));
-        if self.trial.takes(complaint, &reads, job, moment) {
+        let reads = reads_of(&accused.map(|(object, _)| object).collect::<Vec<_>>());
+        if self.trial.takes(complaint, &reads, given, moment) {
             return;
         }
         let good = complaint.good.as_ref().or(moment.good);
         let spoilt = self.refuse_again(complaint, &reads, moment);
         let settings =
-            entry::changed_settings(job.config, good, &complaint.rendered.snapshots, job.snapshots);
+            entry::changed_settings(given.config, good, &complaint.rendered.snapshots, given.snapshots);
         let proven = complaint.objects.iter().map(|of| (of, false));
         for ((object, why), suspected) in proven.chain(suspects(complaint, good).map(|of| (of, true))) {
             let checked =
@@ -216,7 +232,7 @@ impl QuarantineState {
             // With nothing of its own namespace changed it is at fault for what the settings say now: these go back, or it would lose what
             // it had.
             let is_as_before = good.is_some_and(|good| {
-                entry::changed_for(object, read, &good.snapshots, job.snapshots).is_empty()
+                entry::changed_for(object, read, &good.snapshots, given.snapshots).is_empty()
             });
             if is_as_before && !settings.is_empty() {
                 self.hold_settings(
@@ -224,14 +240,14 @@ impl QuarantineState {
                     why,
                     suspected,
                     complaint,
-                    job,
+                    given,
                     &RenderTiming { good, ..*moment },
                 );
                 continue;
             }
             // A renderer that begins anew hears old complaints again.
             let has_passed = moment.good.is_some_and(|good| {
-                good.reconcile.generation > complaint.rendered.reconcile.generation
+                good.generation > complaint.rendered.generation
                     && entry::find(&good.snapshots, object).is_some_and(|(of, _)| entry::same(of, &checked))
             });
             if (has_passed && complaint.good.is_none()) || spoilt.contains(object) {
@@ -241,12 +257,12 @@ impl QuarantineState {
             let was = known.is_some_and(|entry| entry.replaces(&checked));
             // Of two pods that fail alike, each complains.
             let is = known.is_none()
-                && entry::find(job.snapshots, object).is_some_and(|(now, _)| entry::same(now, &checked));
+                && entry::find(given.snapshots, object).is_some_and(|(now, _)| entry::same(now, &checked));
             if was || is {
                 let relapses = self.relapses.entry(object.clone()).or_default();
                 *relapses += 1;
                 // It was found with something else than there is, such as the former version of what waits.
-                let is_mended = entry::is_mended(read, &complaint.rendered.snapshots, job.snapshots);
+                let is_mended = entry::is_mended(read, &complaint.rendered.snapshots, given.snapshots);
                 if is_mended && !suspected && *relapses == 1 {
                     continue;
                 }
@@ -256,10 +272,10 @@ impl QuarantineState {
                     }
                     false => FoundBy::ByChecks {
                         relapses: *relapses,
-                        seen: entry::seen_by(reads.get(object).map(Vec::as_slice), job.snapshots),
+                        seen: entry::seen_by(reads.get(object).map(Vec::as_slice), given.snapshots),
                     },
                 };
-                self.hold(object, why.clone(), found, job, &RenderTiming { good, ..*moment });
+                self.hold(object, why.clone(), found, given, &RenderTiming { good, ..*moment });
             }
         }
     }
@@ -271,7 +287,7 @@ impl QuarantineState {
         why: &Diagnostic,
         suspected: bool,
         complaint: &FailureReport,
-        job: &Job<'_>,
+        given: &GivenInputs<'_>,
         moment: &RenderTiming<'_>,
     ) {
         for one in settings.iter().filter(|one| !self.entries.contains_key(*one)).collect::<Vec<_>>() {
@@ -282,7 +298,7 @@ impl QuarantineState {
                 true => FoundBy::Suspected { relapses, costs_a_reload: complaint.good.is_some() },
                 false => FoundBy::ByChecks { relapses, seen: Vec::new() },
             };
-            self.hold(one, why.clone(), found, job, moment);
+            self.hold(one, why.clone(), found, given, moment);
         }
     }
 
@@ -291,13 +307,13 @@ impl QuarantineState {
     fn refuse_again(
         &mut self,
         complaint: &FailureReport,
-        reads: &BTreeMap<Arc<ObjectRef>, Vec<Read>>,
+        reads: &ObjectReads,
         moment: &RenderTiming<'_>,
     ) -> BTreeSet<Arc<ObjectRef>> {
         let (now, by_a_check) = (&complaint.rendered.snapshots, complaint.good.is_none());
-        let passed = moment.good.map(|good| good.reconcile.generation);
+        let passed = moment.good.map(|good| good.generation);
         let mut spoilt = BTreeSet::new();
-        if by_a_check && passed > Some(complaint.rendered.reconcile.generation) {
+        if by_a_check && passed > Some(complaint.rendered.generation) {
             return spoilt;
         }
         let distrusted = self.probation.throttled(moment.now);
@@ -340,7 +356,7 @@ impl QuarantineState {
         Quarantine { held: self.entries.iter().map(told).collect() }
     }
 
-    /// The configuration that this ward's entries were found with.
+    /// The configuration that its entries were found with.
     #[must_use]
     pub fn revision(&self) -> Option<u64> {
         self.ground.as_ref().map(|ground| ground.revision)
@@ -357,8 +373,8 @@ impl QuarantineState {
     }
 
     /// Ends what has ended and lets out what is to be tried again.
-    fn look(&mut self, job: &Job<'_>, moment: &RenderTiming<'_>) {
-        let ground = AttributionBase { revision: job.config.revision, fleet: job.fleet.clone() };
+    fn look(&mut self, given: &GivenInputs<'_>, moment: &RenderTiming<'_>) {
+        let ground = AttributionBase { revision: given.config.revision, fleet: given.fleet.clone() };
         let same = |versions: fn(&AttributionBase) -> &[HaproxyVersion]| {
             self.ground.as_ref().is_some_and(|known| {
                 known.revision == ground.revision && versions(known) == versions(&ground)
@@ -370,17 +386,17 @@ impl QuarantineState {
         }
         self.entries.retain(|object, entry| {
             let on_ground = if entry.is_of_render() { all } else { checks };
-            on_ground && !entry.has_ended(object, job.snapshots, moment.now)
+            on_ground && !entry.has_ended(object, given.snapshots, moment.now)
         });
-        self.trial.look(job, moment.now);
+        self.trial.look(given, moment.now);
         let waiting = self.probation.waiting(moment);
         self.release_suspects(&waiting, moment);
-        self.throttle(&waiting, job, moment);
+        self.throttle(&waiting, given, moment);
         if self.relapses.len() > MANY_RELAPSES {
-            self.relapses.retain(|object, _| entry::find(job.snapshots, object).is_some());
+            self.relapses.retain(|object, _| entry::find(given.snapshots, object).is_some());
         }
         if self.mended.len() > MANY_RELAPSES {
-            self.mended.retain(|object, _| entry::find(job.snapshots, object).is_some());
+            self.mended.retain(|object, _| entry::find(given.snapshots, object).is_some());
         }
         self.ground = Some(ground);
     }
@@ -389,7 +405,7 @@ impl QuarantineState {
     /// less often come first: so the innocent are back first, and of those that fail again, fewer are tried together each time. Those of distrusted
     /// namespaces come last.
     fn release_suspects(&mut self, waiting: &InvolvedObjects, moment: &RenderTiming<'_>) {
-        let passed = moment.good.map(|good| good.reconcile.generation);
+        let passed = moment.good.map(|good| good.generation);
         let distrusted = self.probation.throttled(moment.now);
         let mut suspects: BTreeMap<(bool, u32), Vec<Arc<ObjectRef>>> = BTreeMap::new();
         for (object, entry) in &self.entries {
@@ -409,11 +425,11 @@ impl QuarantineState {
 
     /// Holds what changed in namespaces whose objects were refused again and again, until it is their turn. Where nothing was good
     /// yet, all of it has changed.
-    fn throttle(&mut self, waiting: &InvolvedObjects, job: &Job<'_>, moment: &RenderTiming<'_>) {
+    fn throttle(&mut self, waiting: &InvolvedObjects, given: &GivenInputs<'_>, moment: &RenderTiming<'_>) {
         let nothing = Snapshot::full();
         let resources: BTreeSet<&Arc<str>> = waiting.values().flatten().collect();
         for resource in resources {
-            let Some(store) = job.snapshots.get(resource) else { continue };
+            let Some(store) = given.snapshots.get(resource) else { continue };
             let before = moment.good.and_then(|good| good.snapshots.get(resource));
             let before = before.map_or(&nothing, |before| &**before);
             for difference in store.differences_from(before) {
@@ -433,13 +449,13 @@ impl QuarantineState {
     }
 
     /// Whether any object is held back that was not, or not so.
-    fn hold_all(&mut self, faults: &Faults, job: &Job<'_>, moment: &RenderTiming<'_>) -> bool {
+    fn hold_all(&mut self, faults: &Faults, given: &GivenInputs<'_>, moment: &RenderTiming<'_>) -> bool {
         let mut any = false;
         for (object, of_one) in &faults.objects {
             let Some(first) = of_one.first() else { continue };
             let reads = of_one.iter().map(|fault| fault.reads.clone()).collect::<Option<Vec<_>>>();
-            let found = FoundBy::ByRender { seen: entry::seen(reads.as_deref(), job.snapshots) };
-            any |= self.hold(object, first.diagnostic.clone(), found, job, moment);
+            let found = FoundBy::ByRender { seen: entry::seen(reads.as_deref(), given.snapshots) };
+            any |= self.hold(object, first.diagnostic.clone(), found, given, moment);
         }
         any
     }
@@ -449,10 +465,10 @@ impl QuarantineState {
         object: &Arc<ObjectRef>,
         why: Diagnostic,
         found: FoundBy,
-        job: &Job<'_>,
+        given: &GivenInputs<'_>,
         moment: &RenderTiming<'_>,
     ) -> bool {
-        let Some((now, key)) = entry::find(job.snapshots, object) else { return false };
+        let Some((now, key)) = entry::find(given.snapshots, object) else { return false };
         if let Some(entry) = self.entries.get_mut(object) {
             // What stands in for it is at fault, too.
             return entry.leave_out(why);
@@ -464,7 +480,7 @@ impl QuarantineState {
         let known = moment.good.map(|good| &good.snapshots).into_iter().chain([&self.last]);
         let former = known.filter_map(|snapshots| entry::find(snapshots, object)).find(is_former);
         let instead = former.map(|(object, key)| Replacement::good(object, key));
-        let instead = instead.or_else(|| Replacement::mended(now, key, job.config));
+        let instead = instead.or_else(|| Replacement::mended(now, key, given.config));
         if let Some(Replacement { object: mended, is_mended: true, .. }) = &instead {
             self.mended.insert(object.clone(), mended.clone());
         }
@@ -478,7 +494,7 @@ impl QuarantineState {
 /// that its block reads) would lose what has always been served: it is spared as long as somebody else is held.
 fn suspects<'c>(
     complaint: &'c FailureReport,
-    good: Option<&Arc<Rendered>>,
+    good: Option<&RenderBasis>,
 ) -> impl Iterator<Item = &'c (Arc<ObjectRef>, Diagnostic)> {
     let now = &complaint.rendered.snapshots;
     let changed =

@@ -11,13 +11,13 @@ fn object(name: &str) -> Arc<ObjectRef> {
     Arc::new(ObjectRef::new("ingresses", name.get(..1).unwrap(), name))
 }
 
-fn piece(text: String, of: Option<&str>) -> Fragment {
+pub(crate) fn piece(text: String, of: Option<&str>) -> Fragment {
     let lines = vec![LineBlame { template: 0, object: None, line: 1 }; text.lines().count()];
     let block = of.map(object);
     Fragment::new(text, Arc::new(Blame { templates: vec!["t".into()], lines, block, ..Blame::default() }))
 }
 
-fn bundle_of(pieces: Vec<Fragment>) -> Bundle {
+pub(crate) fn bundle_of(pieces: Vec<Fragment>) -> Bundle {
     Bundle::new(BundleFile::new(FileKey::config(), "haproxy.cfg", Text::new(pieces)), [])
 }
 

@@ -1,24 +1,20 @@
 //! A configuration that nothing has passed with yet: when it fails for an object that the one before served as it is, the
 //! configuration is at fault, however many objects there are. It is refused as a whole, and the last good bundle stays.
 //!
-//! While it is refused, nothing is rendered with it: what objects change is rendered with the last good one
-//! ([`crate::fallback`]). Each try costs a whole render of it, and one of the last good one behind it, so it is tried again when what
-//! it failed for is other than it was; where nobody can tell what that is, after a while, if anything is other than it was. Both wait
+//! While it is refused, nothing is rendered with it: what objects change is rendered with the last good one. Each try costs a whole
+//! render of it, and one of the last good one behind it, so it is tried again when what it failed for is other than it was; where nobody can tell what that is, after a while, if anything is other than it was. Both wait
 //! longer each time.
 //!
 //! What an object's block reads counts as the object at first: a Secret may have changed with the configuration. Once the
 //! configuration is refused it does not: endpoints change all the time.
 
 use super::{
-    Job, RenderTiming,
+    GivenInputs, ObjectReads, RenderTiming,
     entry::{self, ObservedRead, changed_for, is_same_in},
 };
-use crate::{
-    faults::{Fault, FaultKind, Faults},
-    input::Read,
-};
+use crate::faults::{Fault, FaultKind, Faults};
 use haptic_model::{
-    Diagnostic, FailureReport, Fleet, Limit, Object, ObjectRef, Snapshots, pipeline::Rendered,
+    Diagnostic, FailureReport, Fleet, Limit, Object, ObjectRef, Snapshots, pipeline::RenderBasis, store::Read,
 };
 use std::{
     collections::BTreeMap,
@@ -78,11 +74,11 @@ struct ClusterVersion {
 
 impl Trial {
     /// Forgets what is known of another configuration, and what is to be tried again.
-    pub fn look(&mut self, job: &Job<'_>, now: Instant) {
-        if self.revision != job.config.revision {
-            *self = Self { revision: job.config.revision, ..Self::default() };
+    pub fn look(&mut self, given: &GivenInputs<'_>, now: Instant) {
+        if self.revision != given.config.revision {
+            *self = Self { revision: given.config.revision, ..Self::default() };
         }
-        self.refusal.take_if(|refusal| refusal.ends(job, now));
+        self.refusal.take_if(|refusal| refusal.ends(given, now));
     }
 
     /// Why nothing is rendered with this configuration.
@@ -100,14 +96,14 @@ impl Trial {
         &mut self,
         faults: &Faults,
         snapshots: &Snapshots,
-        job: &Job<'_>,
+        given: &GivenInputs<'_>,
         moment: &RenderTiming<'_>,
     ) -> Option<Vec<Diagnostic>> {
         let own = |of_one: &'_ [Fault]| of_one.iter().position(|fault| !is_objects_own(fault));
         let failing =
             || faults.objects.iter().filter_map(|(object, of_one)| Some((object, of_one.get(own(of_one)?)?)));
-        let Some(good) = moment.good else { return most_of_a_kind(failing(), job).map(|why| vec![why]) };
-        if !is_new(job, good) {
+        let Some(good) = moment.good else { return most_of_a_kind(failing(), given).map(|why| vec![why]) };
+        if !is_new(given, good) {
             return None;
         }
         let unchanged = |(object, fault): &(&Arc<ObjectRef>, &Fault)| {
@@ -116,27 +112,27 @@ impl Trial {
         let (why, cause) = match failing().find(unchanged) {
             Some((object, fault)) => {
                 let evidence = entry::find(snapshots, object).map(|(object, _)| object.clone());
-                let seen = entry::seen_by(fault.reads.as_deref(), job.snapshots);
+                let seen = entry::seen_by(fault.reads.as_deref(), given.snapshots);
                 (vec![message(object, &fault.diagnostic)], RefusalCause { evidence, seen, is_certain: false })
             }
-            None => match most_of_a_kind(failing(), job) {
+            None => match most_of_a_kind(failing(), given) {
                 Some(why) => (vec![why], RefusalCause::default()),
                 None if faults.objects.is_empty() => (faults.others.clone(), RefusalCause::default()),
                 None => return None,
             },
         };
-        self.refuse(why.clone(), cause, job, moment.now);
+        self.refuse(why.clone(), cause, given, moment.now);
         Some(why)
     }
 
-    fn refuse(&mut self, why: Vec<Diagnostic>, cause: RefusalCause, job: &Job<'_>, now: Instant) {
+    fn refuse(&mut self, why: Vec<Diagnostic>, cause: RefusalCause, given: &GivenInputs<'_>, now: Instant) {
         let doubled = |first: Duration, times: u32, longest: Duration| {
             first.saturating_mul(2_u32.saturating_pow(times)).min(longest)
         };
         let pause = self.refused.checked_sub(1).map(|times| doubled(PAUSE, times, LONGEST_PAUSE));
         let rest = doubled(REST, self.refused, LONGEST_REST);
         let any_change =
-            (!cause.is_certain).then(|| (now + rest, ClusterVersion::of(job), now + LONGEST_REST));
+            (!cause.is_certain).then(|| (now + rest, ClusterVersion::of(given), now + LONGEST_REST));
         let next_try = any_change.as_ref().map(|(at, ..)| *at);
         let cause_counts_at = now + pause.unwrap_or_default();
         self.refused += 1;
@@ -147,16 +143,16 @@ impl Trial {
     pub fn takes(
         &mut self,
         complaint: &FailureReport,
-        reads: &BTreeMap<Arc<ObjectRef>, Vec<Read>>,
-        job: &Job<'_>,
+        reads: &ObjectReads,
+        given: &GivenInputs<'_>,
         moment: &RenderTiming<'_>,
     ) -> bool {
-        self.look(job, moment.now);
-        let Some(good) = complaint.good.as_ref().or(moment.good).filter(|good| is_new(job, good)) else {
+        self.look(given, moment.now);
+        let Some(good) = complaint.good.as_ref().or(moment.good).filter(|good| is_new(given, good)) else {
             return false;
         };
         if let Some(why) = &complaint.templates {
-            self.refuse(vec![whole(why)], RefusalCause::default(), job, moment.now);
+            self.refuse(vec![whole(why)], RefusalCause::default(), given, moment.now);
             return true;
         }
         let now = &complaint.rendered.snapshots;
@@ -172,7 +168,7 @@ impl Trial {
         let Some((evidence, _)) = entry::find(now, object) else { return false };
         let cause =
             RefusalCause { evidence: Some(evidence.clone()), seen: Vec::new(), is_certain: proven.is_some() };
-        self.refuse(vec![message(object, why)], cause, job, moment.now);
+        self.refuse(vec![message(object, why)], cause, given, moment.now);
         true
     }
 
@@ -190,10 +186,10 @@ impl Trial {
 
 impl ConfigRefusal {
     /// Whether the configuration is tried again; if not, it is known until when.
-    fn ends(&mut self, job: &Job<'_>, now: Instant) -> bool {
-        let cause_at = self.cause.is_gone(job.snapshots).then_some(self.cause_counts_at);
+    fn ends(&mut self, given: &GivenInputs<'_>, now: Instant) -> bool {
+        let cause_at = self.cause.is_gone(given.snapshots).then_some(self.cause_counts_at);
         let any_at = self.any_change.as_ref().map(|(at, was, without)| match *at <= now {
-            true if *was == ClusterVersion::of(job) => *without,
+            true if *was == ClusterVersion::of(given) => *without,
             _ => *at,
         });
         self.next_try = cause_at.into_iter().chain(any_at).min();
@@ -212,14 +208,14 @@ impl RefusalCause {
 }
 
 impl ClusterVersion {
-    fn of(job: &Job<'_>) -> Self {
-        let stores = job.snapshots.iter().map(|(name, store)| (name.clone(), store.version()));
-        Self { stores: stores.collect(), fleet: job.fleet.clone() }
+    fn of(given: &GivenInputs<'_>) -> Self {
+        let stores = given.snapshots.iter().map(|(name, store)| (name.clone(), store.version()));
+        Self { stores: stores.collect(), fleet: given.fleet.clone() }
     }
 }
 
-fn is_new(job: &Job<'_>, good: &Rendered) -> bool {
-    !Arc::ptr_eq(&good.config.spec, &job.config.spec)
+fn is_new(given: &GivenInputs<'_>, good: &RenderBasis) -> bool {
+    !Arc::ptr_eq(&good.config.spec, &given.config.spec)
 }
 
 /// What a template says about an object, it means; and who takes more than a namespace's share is at fault whoever else is.
@@ -232,13 +228,13 @@ fn is_objects_own(fault: &Fault) -> bool {
 /// A configuration that fails for most objects of a kind is at fault itself: leaving them all out would take everything away.
 fn most_of_a_kind<'f>(
     failing: impl Iterator<Item = (&'f Arc<ObjectRef>, &'f Fault)>,
-    job: &Job<'_>,
+    given: &GivenInputs<'_>,
 ) -> Option<Diagnostic> {
     let mut kinds: BTreeMap<&str, (usize, &Fault)> = BTreeMap::new();
     for (object, fault) in failing {
         kinds.entry(&object.resource).or_insert((0, fault)).0 += 1;
     }
-    let size = |resource: &str| job.snapshots.get(resource).map_or(0, |store| store.len());
+    let size = |resource: &str| given.snapshots.get(resource).map_or(0, |store| store.len());
     let (resource, (count, fault)) =
         kinds.into_iter().find(|(resource, (count, _))| *count > FEW && *count * 2 > size(resource))?;
     let message = format!(

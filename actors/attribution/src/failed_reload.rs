@@ -9,11 +9,8 @@ type FailingObjects = Vec<(Arc<ObjectRef>, Diagnostic)>;
 /// The objects behind the lines of `rendered` that `words` name, as in `Binding [haproxy.cfg:17] for frontend a: cannot bind
 /// socket`. If they name nobody's line, what changed since `good`, which HAProxy took, is suspected. Blocks may also be of what is in no
 /// store, such as all ports of all Gateways: nobody can hold that back.
-pub(super) fn failure_report(
-    words: &str,
-    rendered: &Arc<Rendered>,
-    good: Option<&Arc<Rendered>>,
-) -> Option<FailureReport> {
+#[must_use]
+pub fn failure_report(words: &str, rendered: &Rendered, good: Option<&Rendered>) -> Option<FailureReport> {
     let (mut objects, mut suspects) = (named(words, rendered), Vec::new());
     if objects.is_empty() {
         suspects = changed(words, rendered, good?);
@@ -24,8 +21,8 @@ pub(super) fn failure_report(
     let is_any = !objects.is_empty() || !suspects.is_empty();
     let took = Duration::ZERO;
     is_any.then(|| FailureReport {
-        rendered: rendered.clone(),
-        good: good.cloned(),
+        rendered: rendered.basis(),
+        good: good.map(Rendered::basis),
         objects,
         suspects,
         templates: None,
@@ -34,7 +31,8 @@ pub(super) fn failure_report(
 }
 
 /// `words` as anybody may see them, each line with the template's line and the object behind the line of `bundle` that it names.
-pub(super) fn explained(words: &str, bundle: &Bundle) -> String {
+#[must_use]
+pub fn explained(words: &str, bundle: &Bundle) -> String {
     let shown = bundle.redacted(words);
     let explained = words.lines().zip(shown.lines()).map(|(line, shown)| {
         let origin = named_place(line, bundle).and_then(|(file, number)| file.text.origin(number));
@@ -84,10 +82,11 @@ fn place<'b>(rest: &str, bundle: &'b Bundle) -> Option<(&'b Arc<BundleFile>, u32
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
+    use crate::culprits::tests::{bundle_of, piece};
     use haptic_model::{
-        ActiveConfig, FileKey, Generation, Object, Snapshot, Snapshots,
+        ActiveConfig, FileKey, Findings, Generation, Object, PreviousFailures, Snapshot, Snapshots,
         pipeline::{Cause, Reconcile},
     };
     use haptic_text::{Blame, Fragment, LineBlame, Text};
@@ -99,56 +98,41 @@ pub(crate) mod tests {
     const NOBODYS: &str = "[ALERT] (1) : [haproxy.main()] no more sockets";
 
     /// A line of nobody's, and a block of two lines for each of these objects.
-    pub fn blocks(names: &[&str]) -> Vec<Fragment> {
-        let of = |object: Option<&str>, text: String| {
-            let lines = vec![LineBlame { template: 0, object: None, line: 1 }; text.lines().count()];
-            let block = object.map(|name| Arc::new(ObjectRef::new("ingresses", "n", name)));
-            Fragment::new(
-                text,
-                Arc::new(Blame { templates: vec!["t".into()], lines, block, ..Blame::default() }),
-            )
-        };
-        let first = of(None, "global\n".into());
-        let blocks = names.iter().map(|name| of(Some(name), format!("frontend {name}\n  bind :80\n")));
+    fn blocks(names: &[&str]) -> Vec<Fragment> {
+        let first = piece("global\n".into(), None);
+        let blocks = names.iter().map(|name| piece(format!("frontend {name}\n  bind :80\n"), Some(name)));
         std::iter::once(first).chain(blocks).collect()
     }
 
-    /// A store of the objects that blocks of a bundle are of, without those of these names.
-    pub fn stores_of(bundle: &Bundle, without: &[&str]) -> Snapshots {
-        let mut store = Snapshot::full();
-        let there = bundle.changed_since(None).into_iter().filter(|object| !without.contains(&&*object.name));
-        for reference in there {
-            let key = [reference.namespace.clone(), reference.name.clone()].into();
-            store.apply(Object { reference, version: 0, json: b"{}".as_slice().into() }, key);
-        }
-        Snapshots::default().with("ingresses".into(), Arc::new(store))
+    fn rendered(blocks: Vec<Fragment>) -> Rendered {
+        rendered_without("", blocks)
     }
 
-    pub fn rendered(blocks: Vec<Fragment>) -> Arc<Rendered> {
-        rendered_without(&[], blocks)
-    }
-
-    /// The same where objects of these names are in no store.
-    fn rendered_without(names: &[&str], blocks: Vec<Fragment>) -> Arc<Rendered> {
+    /// Of blocks whose objects are in a store, but for the one of this name.
+    fn rendered_without(name: &str, blocks: Vec<Fragment>) -> Rendered {
         let reconcile =
             Reconcile { generation: Generation(1), cause: Cause::default(), triggered: Instant::now() };
         let spec =
             serde_json::json!({"credentialsSecretRef": {"name": "c"}, "podSelector": {"matchLabels": {}}});
         let config = ActiveConfig::of("edge", "haptic", serde_json::from_value(spec).unwrap());
-        let file = BundleFile::new(FileKey::config(), "haproxy.cfg", Text::new(blocks));
-        let bundle = Bundle::new(file, []);
-        Arc::new(Rendered {
+        let bundle = bundle_of(blocks);
+        let mut store = Snapshot::full();
+        for reference in bundle.changed_since(None).into_iter().filter(|object| *object.name != *name) {
+            let key = [reference.namespace.clone(), reference.name.clone()].into();
+            store.apply(Object { reference, version: 0, json: b"{}".as_slice().into() }, key);
+        }
+        Rendered {
             reconcile,
             config: Arc::new(config),
-            snapshots: stores_of(&bundle, names),
+            snapshots: Snapshots::default().with("ingresses".into(), Arc::new(store)),
             fleet: Arc::default(),
             bundle,
             took: Duration::ZERO,
-            findings: haptic_model::Findings::default(),
-            gateway_verdicts: std::sync::Arc::default(),
+            findings: Findings::default(),
+            gateway_verdicts: Arc::default(),
             warnings: Vec::new(),
-            hindsight: haptic_model::PreviousFailures::default(),
-        })
+            hindsight: PreviousFailures::default(),
+        }
     }
 
     fn names(blamed: &FailingObjects) -> Vec<&str> {
@@ -230,7 +214,7 @@ pub(crate) mod tests {
     fn what_is_in_no_store_is_not_accused() {
         let all = blocks(&["ports", "a", "b"]);
         let with = |numbers: &[usize]| {
-            rendered_without(&["ports"], numbers.iter().map(|number| all[*number].clone()).collect())
+            rendered_without("ports", numbers.iter().map(|number| all[*number].clone()).collect())
         };
         let (before, after) = (with(&[0, 2]), with(&[0, 1, 2]));
         assert!(failure_report(BINDING, &after, None).is_none(), "its line is named");

@@ -1,0 +1,59 @@
+//! Renders without what is [held back](haptic_attribution::quarantine), so that one bad object never stops the others.
+
+use crate::{
+    compiled::Compiled,
+    input::RenderLimits,
+    render::{Renderer, Rendering},
+};
+use haptic_attribution::quarantine::{self, GivenInputs, QuarantineState, RenderTiming};
+use haptic_model::{ActiveConfig, FailureReport, Fleet, Snapshots};
+use std::sync::Arc;
+
+/// A render in which nobody stops the others.
+pub type QuarantinedRender = quarantine::QuarantinedRender<Rendering>;
+
+/// What one render is made from.
+#[derive(Clone, Copy, Debug)]
+pub struct Job<'j> {
+    /// The templates.
+    pub compiled: &'j dyn Compiled,
+    /// The configuration.
+    pub config: &'j ActiveConfig,
+    /// The stores as they are.
+    pub snapshots: &'j Snapshots,
+    /// The pods.
+    pub fleet: &'j Fleet,
+    /// What a render may use up.
+    pub limits: &'j RenderLimits,
+}
+
+impl Job<'_> {
+    /// Renders without what is held back and what this render finds at fault.
+    pub fn render(
+        &self,
+        quarantine: &mut QuarantineState,
+        renderer: &mut Renderer,
+        moment: &RenderTiming<'_>,
+    ) -> QuarantinedRender {
+        let attempt = |snapshots: &Snapshots| {
+            renderer.attempt(self.compiled, self.config, snapshots, self.fleet, self.limits)
+        };
+        quarantine.render(attempt, &self.given(), moment)
+    }
+
+    /// Takes in what a later stage found; each report counts once. `renderer` knows what blocks had read.
+    pub fn receive(
+        &self,
+        report: &Arc<FailureReport>,
+        quarantine: &mut QuarantineState,
+        renderer: &Renderer,
+        moment: &RenderTiming<'_>,
+    ) {
+        let reads_of = |objects: &[&Arc<_>]| renderer.reads_of(objects.iter().copied());
+        quarantine.receive(report, reads_of, &self.given(), moment);
+    }
+
+    fn given(&self) -> GivenInputs<'_> {
+        GivenInputs { config: self.config, snapshots: self.snapshots, fleet: self.fleet }
+    }
+}
