@@ -1,6 +1,6 @@
 //! Objects that are held back, so that one bad object never stops the others: what everybody says about them.
 
-use crate::{diagnostic::Diagnostic, generation::Generation, pipeline::Rendered};
+use crate::{diagnostic::Diagnostic, generation::Generation, pipeline::RenderBasis};
 use haptic_text::ObjectRef;
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -5,7 +5,7 @@
 use haptic_model::{
     ActiveConfig, Capabilities, Fleet, HaproxyVersion, Object, ObjectRef, Snapshot, Snapshots,
 };
-use haptic_render::{Checked, RenderLimits, Renderer};
+use haptic_render::{Checked, RenderJob, RenderLimits, Renderer};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
@@ -141,7 +141,17 @@ fn main() {
     let limits = RenderLimits::default();
     let render = |renderer: &mut Renderer, world: &World| {
         let snapshots = world.snapshots();
-        timed(|| renderer.render(&*compiled, &config, &snapshots, &fleet, &limits).unwrap())
+        timed(|| {
+            renderer
+                .render(&RenderJob {
+                    compiled: &*compiled,
+                    config: &config,
+                    snapshots: &snapshots,
+                    fleet: &fleet,
+                    limits: &limits,
+                })
+                .unwrap()
+        })
     };
     let full = (0..rounds).map(|_| render(&mut Renderer::checked(Checked::Never), &world).0);
     println!("{ingresses} Ingresses in {namespaces} namespaces; a full render: {}", told(full.collect()));

@@ -2,7 +2,9 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 use haptic_model::{ActiveConfig, Fleet, HAProxyTemplateConfigSpec, Object, ObjectRef, Snapshot, Snapshots};
-use haptic_render::{Checked, RenderInput, RenderLimits, Renderer, encode::encode, render::context};
+use haptic_render::{
+    Checked, RenderInput, RenderJob, RenderLimits, Renderer, encode::encode, render::context,
+};
 use haptic_text::Digest;
 use serde_json::{Value, json};
 use std::{
@@ -197,13 +199,30 @@ fn main() {
     }
     let fleet = Fleet::default();
     let (full, rendering) = best(|| {
-        Renderer::checked(Checked::Never).render(&*compiled, &config, &snapshots, &fleet, &limits).unwrap()
+        Renderer::checked(Checked::Never)
+            .render(&RenderJob {
+                compiled: &*compiled,
+                config: &config,
+                snapshots: &snapshots,
+                fleet: &fleet,
+                limits: &limits,
+            })
+            .unwrap()
     });
     println!("full render with settling, all files in parallel: {full:.1?}, {} B", rendering.bundle.size());
     let renderer = RefCell::new(Renderer::checked(Checked::Never));
     let stores = RefCell::new(snapshots.clone());
     let render = || {
-        renderer.borrow_mut().render(&*compiled, &config, &stores.borrow(), &fleet, &limits).unwrap();
+        renderer
+            .borrow_mut()
+            .render(&RenderJob {
+                compiled: &*compiled,
+                config: &config,
+                snapshots: &stores.borrow(),
+                fleet: &fleet,
+                limits: &limits,
+            })
+            .unwrap();
     };
     render();
     let alter = |resource: &str, number: usize, round: usize| {

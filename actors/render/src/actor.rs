@@ -7,8 +7,8 @@ use crate::{
     engine::CompileCache,
     fallback::{FallbackConfig, FallbackInputs},
     fork::RendererFork,
-    input::RenderLimits,
-    quarantine::{Job, QuarantinedRender},
+    input::{RenderJob, RenderLimits},
+    quarantine::QuarantinedRender,
     render::{Renderer, Rendering, UncacheableBlock},
 };
 use actix::prelude::*;
@@ -327,7 +327,7 @@ impl RendererState {
             Err(problems) => return failed(problems, order),
         };
         let (config, snapshots, fleet) = (&*order.config, &*order.snapshots, &*order.fleet);
-        let job = Job { compiled: &*compiled, config, snapshots, fleet, limits };
+        let job = RenderJob { compiled: &*compiled, config, snapshots, fleet, limits };
         for complaint in &order.complaints {
             job.receive(complaint, &mut self.quarantine, &self.renderer, moment);
         }

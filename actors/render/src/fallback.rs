@@ -6,8 +6,8 @@
 use crate::{
     compiled::Compiled,
     engine::CompileCache,
-    input::RenderLimits,
-    quarantine::{Job, QuarantinedRender},
+    input::{RenderJob, RenderLimits},
+    quarantine::QuarantinedRender,
     render::Renderer,
 };
 use haptic_attribution::quarantine::{QuarantineState, RenderTiming};
@@ -80,7 +80,7 @@ impl FallbackConfig {
     ) -> Option<QuarantinedRender> {
         let compiled = self.compiled.of(&self.config).ok()?;
         let FallbackInputs { snapshots, fleet, limits } = cluster;
-        let job = Job { compiled: &*compiled, config: &self.config, snapshots, fleet, limits };
+        let job = RenderJob { compiled: &*compiled, config: &self.config, snapshots, fleet, limits };
         for complaint in complaints {
             job.receive(complaint, &mut self.quarantine, renderer, moment);
         }

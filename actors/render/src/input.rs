@@ -1,10 +1,10 @@
 //! What a render reads, how each look into it is noted, and what it may use up.
 
-use crate::value::Value;
+use crate::{compiled::Compiled, value::Value};
 use haptic_model::{ActiveConfig, Fleet, Snapshots, crd::LimitsSpec, store::Key};
 use std::{sync::Arc, time::Duration};
 
-/// What a render reads. The same input gives the same bytes.
+/// What the render of one file reads. The same input gives the same bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct RenderInput<'a> {
     /// The configuration in force.
@@ -15,6 +15,21 @@ pub struct RenderInput<'a> {
     pub fleet: &'a Fleet,
     /// The top of every template: extraContext's keys, `extraContext`, `config`, `fleet`.
     pub context: &'a Value,
+}
+
+/// What a whole bundle is rendered from.
+#[derive(Clone, Copy, Debug)]
+pub struct RenderJob<'j> {
+    /// The templates.
+    pub compiled: &'j dyn Compiled,
+    /// The configuration.
+    pub config: &'j ActiveConfig,
+    /// All stores.
+    pub snapshots: &'j Snapshots,
+    /// The HAProxy pods.
+    pub fleet: &'j Fleet,
+    /// What it may use up.
+    pub limits: &'j RenderLimits,
 }
 
 /// What a render may use up.

@@ -50,7 +50,7 @@ pub use compiled::Compiled;
 pub use engine::{CompileCache, compile};
 pub use fork::RendererFork;
 pub use functions::glob_matches;
-pub use input::{RenderInput, RenderLimits};
+pub use input::{RenderInput, RenderJob, RenderLimits};
 pub use language::Language;
 pub use render::{Checked, Renderer, Rendering, UncacheableBlock, render};
 pub use templates::Templates;

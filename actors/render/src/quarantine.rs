@@ -1,33 +1,17 @@
 //! Renders without what is [held back](haptic_attribution::quarantine), so that one bad object never stops the others.
 
 use crate::{
-    compiled::Compiled,
-    input::RenderLimits,
+    input::RenderJob,
     render::{Renderer, Rendering},
 };
 use haptic_attribution::quarantine::{self, GivenInputs, QuarantineState, RenderTiming};
-use haptic_model::{ActiveConfig, FailureReport, Fleet, Snapshots};
+use haptic_model::{FailureReport, Snapshots};
 use std::sync::Arc;
 
 /// A render in which nobody stops the others.
 pub type QuarantinedRender = quarantine::QuarantinedRender<Rendering>;
 
-/// What one render is made from.
-#[derive(Clone, Copy, Debug)]
-pub struct Job<'j> {
-    /// The templates.
-    pub compiled: &'j dyn Compiled,
-    /// The configuration.
-    pub config: &'j ActiveConfig,
-    /// The stores as they are.
-    pub snapshots: &'j Snapshots,
-    /// The pods.
-    pub fleet: &'j Fleet,
-    /// What a render may use up.
-    pub limits: &'j RenderLimits,
-}
-
-impl Job<'_> {
+impl RenderJob<'_> {
     /// Renders without what is held back and what this render finds at fault.
     pub fn render(
         &self,
@@ -35,9 +19,7 @@ impl Job<'_> {
         renderer: &mut Renderer,
         moment: &RenderTiming<'_>,
     ) -> QuarantinedRender {
-        let attempt = |snapshots: &Snapshots| {
-            renderer.attempt(self.compiled, self.config, snapshots, self.fleet, self.limits)
-        };
+        let attempt = |snapshots: &Snapshots| renderer.attempt(&RenderJob { snapshots, ..*self });
         quarantine.render(attempt, &self.given(), moment)
     }
 

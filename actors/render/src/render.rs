@@ -11,7 +11,7 @@ use crate::{
     difference::difference,
     file::{FileMemory, FileResult, Render},
     functions::{check_name, path_of},
-    input::RenderLimits,
+    input::RenderJob,
     servers::fleet_services::FleetServices,
     store_lists::StoreLists,
     uses::FileUses,
@@ -92,14 +92,8 @@ pub struct UncacheableBlock {
 ///
 /// # Errors
 /// Everything that keeps any file from being rendered or settled, and every object that a template refused.
-pub fn render(
-    compiled: &dyn Compiled,
-    config: &ActiveConfig,
-    snapshots: &Snapshots,
-    fleet: &Fleet,
-    limits: &RenderLimits,
-) -> Result<(Bundle, Vec<Diagnostic>), Vec<Diagnostic>> {
-    let rendering = Renderer::checked(Checked::Never).render(compiled, config, snapshots, fleet, limits)?;
+pub fn render(job: &RenderJob<'_>) -> Result<(Bundle, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let rendering = Renderer::checked(Checked::Never).render(job)?;
     let told = rendering.told();
     Ok((rendering.bundle, told))
 }
@@ -188,15 +182,8 @@ impl Renderer {
     ///
     /// # Errors
     /// As [`render()`].
-    pub fn render(
-        &mut self,
-        compiled: &dyn Compiled,
-        config: &ActiveConfig,
-        snapshots: &Snapshots,
-        fleet: &Fleet,
-        limits: &RenderLimits,
-    ) -> Result<Rendering, Vec<Diagnostic>> {
-        self.attempt(compiled, config, snapshots, fleet, limits).map_err(Faults::into_diagnostics)
+    pub fn render(&mut self, job: &RenderJob<'_>) -> Result<Rendering, Vec<Diagnostic>> {
+        self.attempt(job).map_err(Faults::into_diagnostics)
     }
 
     /// As [`Self::render`], with what is wrong by object: an object at fault does not keep the others' faults from being
@@ -204,16 +191,10 @@ impl Renderer {
     ///
     /// # Errors
     /// Every object at fault, and what is wrong with the templates themselves.
-    pub fn attempt(
-        &mut self,
-        compiled: &dyn Compiled,
-        config: &ActiveConfig,
-        snapshots: &Snapshots,
-        fleet: &Fleet,
-        limits: &RenderLimits,
-    ) -> Result<Rendering, Faults> {
-        let limits = &limits.within(&config.spec.controller.limits);
-        let result = self.changed(compiled, config, snapshots, fleet, limits);
+    pub fn attempt(&mut self, job: &RenderJob<'_>) -> Result<Rendering, Faults> {
+        let limits = &job.limits.within(&job.config.spec.controller.limits);
+        let job = &RenderJob { limits, ..*job };
+        let result = self.changed(job);
         self.renders += 1;
         let check = match self.checked {
             Checked::Never => false,
@@ -224,7 +205,7 @@ impl Renderer {
             return result;
         }
         let mut alone = Self { routes: self.routes.emptied(), ..Self::checked(Checked::Never) };
-        let full = alone.changed(compiled, config, snapshots, fleet, limits);
+        let full = alone.changed(job);
         let Some(difference) = difference(&result, &full) else { return result };
         tracing::error!(render = self.renders, "{difference}");
         self.difference = Some(difference);
@@ -237,18 +218,11 @@ impl Renderer {
         self.difference.take()
     }
 
-    fn changed(
-        &mut self,
-        compiled: &dyn Compiled,
-        config: &ActiveConfig,
-        snapshots: &Snapshots,
-        fleet: &Fleet,
-        limits: &RenderLimits,
-    ) -> Result<Rendering, Faults> {
+    fn changed(&mut self, job: &RenderJob<'_>) -> Result<Rendering, Faults> {
+        let RenderJob { compiled, config, snapshots, fleet, limits } = *job;
         let paths = paths(config, compiled.files()).map_err(Faults::of_templates)?;
-        let ground = self
-            .ground(compiled, config, fleet, limits)
-            .map_err(|e| Faults::of_templates(vec![Diagnostic::error("render", e)]))?;
+        let ground =
+            self.ground(job).map_err(|e| Faults::of_templates(vec![Diagnostic::error("render", e)]))?;
         let with_routes = ["routes", "userlists", "auth_targets", "class_settings"]
             .iter()
             .any(|name| compiled.calls(name))
@@ -304,13 +278,8 @@ impl Renderer {
     }
 
     /// The ground of the last render, if this one stands on it, too.
-    fn ground(
-        &mut self,
-        compiled: &dyn Compiled,
-        config: &ActiveConfig,
-        fleet: &Fleet,
-        limits: &RenderLimits,
-    ) -> Result<Arc<RenderContext>, String> {
+    fn ground(&mut self, job: &RenderJob<'_>) -> Result<Arc<RenderContext>, String> {
+        let RenderJob { compiled, config, fleet, limits, .. } = *job;
         let mut known = self.files.values().filter_map(FileMemory::ground);
         if let Some(ground) = known.find(|ground| ground.bears(compiled, config, fleet, limits)) {
             return Ok(ground.clone());

@@ -3,7 +3,7 @@
 use crate::support::Setup;
 use haptic_attribution::Faults;
 use haptic_model::{Bundle, Diagnostic, Fleet};
-use haptic_render::{Checked, Renderer};
+use haptic_render::{Checked, RenderJob, Renderer};
 use serde_json::{Value, json};
 
 /// An Ingress called `bad` with this annotation, and one called `good` that has nothing of the kind.
@@ -25,8 +25,15 @@ fn faults(setup: &Setup) -> Faults {
     let mut renderer = Renderer::checked(Checked::Always);
     let (config, compiled) = (setup.config(), setup.compile().unwrap());
     let limits = &setup.limits;
-    let faults =
-        renderer.attempt(&*compiled, &config, &setup.snapshots(), &Fleet::default(), limits).unwrap_err();
+    let faults = renderer
+        .attempt(&RenderJob {
+            compiled: &*compiled,
+            config: &config,
+            snapshots: &setup.snapshots(),
+            fleet: &Fleet::default(),
+            limits,
+        })
+        .unwrap_err();
     assert!(renderer.take_difference().is_none());
     assert!(faults.others.is_empty(), "{:?}", faults.others);
     let blamed: Vec<&str> = faults.objects.keys().map(|object| &*object.name).collect();

@@ -2,7 +2,7 @@
 
 use crate::support::Setup;
 use haptic_model::Fleet;
-use haptic_render::{RenderLimits, Renderer};
+use haptic_render::{RenderJob, RenderLimits, Renderer};
 use haptic_text::Fragment;
 use serde_json::json;
 
@@ -81,13 +81,13 @@ fn unchanged_objects_keep_their_fragments_between_generations() {
     let mut renderer = Renderer::default();
     let mut render = |setup: &Setup| {
         renderer
-            .render(
-                &*compiled,
-                &setup.config(),
-                &setup.snapshots(),
-                &Fleet::default(),
-                &RenderLimits::default(),
-            )
+            .render(&RenderJob {
+                compiled: &*compiled,
+                config: &setup.config(),
+                snapshots: &setup.snapshots(),
+                fleet: &Fleet::default(),
+                limits: &RenderLimits::default(),
+            })
             .unwrap()
             .bundle
     };

@@ -5,7 +5,7 @@ use haptic_model::{
     Fleet, Snapshot,
     external_names::{ExternalNames, Resolved, STORE, store},
 };
-use haptic_render::{Checked, Renderer};
+use haptic_render::{Checked, RenderJob, Renderer};
 use serde_json::json;
 use std::sync::Arc;
 
@@ -45,7 +45,15 @@ fn where_a_name_leads_is_judged_each_time_and_costs_its_own_service_alone() {
     let mut render = |of_one: &[&str]| {
         known = store(known.clone(), &names(of_one));
         let snapshots = setup.snapshots().with(STORE.into(), Arc::new(known.clone()));
-        let rendering = renderer.render(&*compiled, &config, &snapshots, &Fleet::default(), &limits).unwrap();
+        let rendering = renderer
+            .render(&RenderJob {
+                compiled: &*compiled,
+                config: &config,
+                snapshots: &snapshots,
+                fleet: &Fleet::default(),
+                limits: &limits,
+            })
+            .unwrap();
         (rendering.bundle.config.text.to_string(), crate::support::all(&rendering.warnings))
     };
     let two = "backend two\n  server 10.0.0.2_80 10.0.0.2:80\n";

@@ -4,7 +4,7 @@ use crate::support::Setup;
 use haptic_attribution::{FaultKind, Faults};
 use haptic_model::store::Read;
 use haptic_model::{FileKey, Fleet};
-use haptic_render::{Checked, RenderLimits, Renderer};
+use haptic_render::{Checked, RenderJob, RenderLimits, Renderer};
 use serde_json::json;
 use std::time::Duration;
 
@@ -27,8 +27,15 @@ backend {{proxy_name ing.metadata.name}}
 fn faults(setup: &Setup) -> Faults {
     let mut renderer = Renderer::checked(Checked::Always);
     let (config, compiled) = (setup.config(), setup.compile().unwrap());
-    let mut attempt =
-        || renderer.attempt(&*compiled, &config, &setup.snapshots(), &Fleet::default(), &setup.limits);
+    let mut attempt = || {
+        renderer.attempt(&RenderJob {
+            compiled: &*compiled,
+            config: &config,
+            snapshots: &setup.snapshots(),
+            fleet: &Fleet::default(),
+            limits: &setup.limits,
+        })
+    };
     let first = attempt().unwrap_err();
     assert_eq!(first, attempt().unwrap_err(), "the same faults are found again");
     assert!(renderer.take_difference().is_none());
@@ -107,7 +114,13 @@ tail
     let (config, compiled) = (setup.config(), setup.compile().unwrap());
     let mut renderer = Renderer::checked(Checked::Always);
     let mut attempt = |setup: &Setup| {
-        renderer.attempt(&*compiled, &config, &setup.snapshots(), &Fleet::default(), &RenderLimits::default())
+        renderer.attempt(&RenderJob {
+            compiled: &*compiled,
+            config: &config,
+            snapshots: &setup.snapshots(),
+            fleet: &Fleet::default(),
+            limits: &RenderLimits::default(),
+        })
     };
     let faults = attempt(&setup).unwrap_err();
     assert_eq!(told(&faults)[0], "a: it fails");
@@ -264,7 +277,13 @@ fn a_block_that_takes_most_of_the_time_is_at_fault() {
     setup.limits = RenderLimits { time: Duration::from_millis(50), ..RenderLimits::default() };
     let (config, compiled) = (setup.config(), setup.compile().unwrap());
     let faults = Renderer::checked(Checked::Never)
-        .attempt(&*compiled, &config, &setup.snapshots(), &Fleet::default(), &setup.limits)
+        .attempt(&RenderJob {
+            compiled: &*compiled,
+            config: &config,
+            snapshots: &setup.snapshots(),
+            fleet: &Fleet::default(),
+            limits: &setup.limits,
+        })
         .unwrap_err();
     assert!(
         told(&faults)[0].starts_with("a: objects of namespace \"n\" take longer than 25ms"),

@@ -2,7 +2,7 @@
 
 use crate::support::Setup;
 use haptic_model::{ActiveConfig, FileKey, Fleet, Layout};
-use haptic_render::{Checked, Renderer, Rendering};
+use haptic_render::{Checked, RenderJob, Renderer, Rendering};
 use serde_json::json;
 
 const BEGINNING: &str = "defaults\n  mode http\nlisten l\n";
@@ -28,7 +28,13 @@ fn rendered(setup: &Setup) -> Rendering {
     let compiled = setup.compile().unwrap();
     let fleet = Fleet::default();
     let mut renderer = Renderer::checked(Checked::Always);
-    let rendering = renderer.render(&*compiled, &config(setup), &setup.snapshots(), &fleet, &setup.limits);
+    let rendering = renderer.render(&RenderJob {
+        compiled: &*compiled,
+        config: &config(setup),
+        snapshots: &setup.snapshots(),
+        fleet: &fleet,
+        limits: &setup.limits,
+    });
     assert_eq!(renderer.take_difference(), None);
     rendering.unwrap()
 }
@@ -169,9 +175,25 @@ fn a_kept_block_does_not_hide_the_section() {
     let compiled = one.compile().unwrap();
     let (config, fleet) = (config(&one), Fleet::default());
     let mut renderer = Renderer::checked(Checked::Never);
-    renderer.render(&*compiled, &config, &one.snapshots(), &fleet, &one.limits).unwrap();
+    renderer
+        .render(&RenderJob {
+            compiled: &*compiled,
+            config: &config,
+            snapshots: &one.snapshots(),
+            fleet: &fleet,
+            limits: &one.limits,
+        })
+        .unwrap();
     let two = one.ingress("a", "two", "b.example", &[]);
-    let again = renderer.render(&*compiled, &config, &two.snapshots(), &fleet, &two.limits).unwrap();
+    let again = renderer
+        .render(&RenderJob {
+            compiled: &*compiled,
+            config: &config,
+            snapshots: &two.snapshots(),
+            fleet: &fleet,
+            limits: &two.limits,
+        })
+        .unwrap();
     let said = again.bundle.config.text.to_string();
     assert_eq!(said, "global\n  # one\n  # two\n  # daemon\nuserlist u\n  # s\n  user anna password x\n");
     assert_eq!(again.warnings.len(), 1);

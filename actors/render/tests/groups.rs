@@ -2,7 +2,7 @@
 
 use crate::support::Setup;
 use haptic_model::{ActiveConfig, Fleet, ObjectRef};
-use haptic_render::{Checked, Compiled, RenderLimits, Renderer};
+use haptic_render::{Checked, Compiled, RenderJob, RenderLimits, Renderer};
 use haptic_text::{Text, TextRun};
 use std::{collections::HashSet, sync::Arc};
 
@@ -45,7 +45,16 @@ impl World {
         let config = &*config;
         let (snapshots, fleet, limits) = (setup.snapshots(), Fleet::default(), RenderLimits::default());
         let render = |renderer: &mut Renderer| {
-            renderer.render(&**compiled, config, &snapshots, &fleet, &limits).unwrap().bundle
+            renderer
+                .render(&RenderJob {
+                    compiled: &**compiled,
+                    config,
+                    snapshots: &snapshots,
+                    fleet: &fleet,
+                    limits: &limits,
+                })
+                .unwrap()
+                .bundle
         };
         let bundle = render(renderer);
         let full = render(&mut Renderer::checked(Checked::Never));

@@ -5,7 +5,7 @@ use haptic_model::{
     ActiveConfig, Bundle, Diagnostic, Fleet, HaproxyPod, Object, ObjectRef, Snapshot, Snapshots,
     store::{FetchError, FetchObject},
 };
-use haptic_render::{Checked, Compiled, RenderLimits, Renderer, Rendering, engine::Uncacheable};
+use haptic_render::{Checked, Compiled, RenderJob, RenderLimits, Renderer, Rendering, engine::Uncacheable};
 use proptest::{
     prelude::*,
     test_runner::{TestError, TestRunner},
@@ -490,9 +490,20 @@ fn follows(sketches: &[Sketch], steps: &[Step], renderer: &mut Renderer) -> Resu
         world.take(step);
         let (config, compiled) = &variants[world.config];
         let snapshots = world.snapshots();
-        let kept = renderer.render(&**compiled, config, &snapshots, &world.fleet, &limits);
-        let full =
-            Renderer::checked(Checked::Never).render(&**compiled, config, &snapshots, &world.fleet, &limits);
+        let kept = renderer.render(&RenderJob {
+            compiled: &**compiled,
+            config,
+            snapshots: &snapshots,
+            fleet: &world.fleet,
+            limits: &limits,
+        });
+        let full = Renderer::checked(Checked::Never).render(&RenderJob {
+            compiled: &**compiled,
+            config,
+            snapshots: &snapshots,
+            fleet: &world.fleet,
+            limits: &limits,
+        });
         let known = compiled.impure_blocks();
         for found in renderer.uncacheable(&**compiled) {
             let said = known.contains(&found.block) || found.block.why == Uncacheable::OnDemand;

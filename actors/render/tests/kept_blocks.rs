@@ -5,7 +5,7 @@ use crate::{
     support::{Setup, all},
 };
 use haptic_model::{ActiveConfig, FileKey, Fleet};
-use haptic_render::{Checked, Compiled, RenderLimits, Renderer, engine::Uncacheable};
+use haptic_render::{Checked, Compiled, RenderJob, RenderLimits, Renderer, engine::Uncacheable};
 use std::sync::Arc;
 
 /// One template with the same three Ingresses, before and after a change.
@@ -36,13 +36,13 @@ impl History {
         let setup = std::mem::replace(&mut self.setup, Setup::new(""));
         self.setup = change(setup);
         self.renderer
-            .render(
-                &*self.compiled,
-                &self.config,
-                &self.setup.snapshots(),
-                &Fleet::default(),
-                &RenderLimits::default(),
-            )
+            .render(&RenderJob {
+                compiled: &*self.compiled,
+                config: &self.config,
+                snapshots: &self.setup.snapshots(),
+                fleet: &Fleet::default(),
+                limits: &RenderLimits::default(),
+            })
             .unwrap_or_else(|e| panic!("{}", all(&e)));
         let size = self.renderer.cache();
         (size.printed, size.untracked)
@@ -217,24 +217,24 @@ fn a_render_that_is_checked_is_the_full_one_even_if_tracking_is_broken() {
     let (config, compiled) = (setup.config(), setup.compile().unwrap());
     let mut renderer = Renderer::forgetful().and_checked(Checked::Always);
     let mut told_by = |setup: &Setup| {
-        told(&renderer.render(
-            &*compiled,
-            &config,
-            &setup.snapshots(),
-            &Fleet::default(),
-            &RenderLimits::default(),
-        ))
+        told(&renderer.render(&RenderJob {
+            compiled: &*compiled,
+            config: &config,
+            snapshots: &setup.snapshots(),
+            fleet: &Fleet::default(),
+            limits: &RenderLimits::default(),
+        }))
     };
     told_by(&setup);
     let changed = setup.endpoints("n", "b", 1, &["10.0.0.2"]);
     let full = Renderer::checked(Checked::Never);
-    let full = { full }.render(
-        &*compiled,
-        &config,
-        &changed.snapshots(),
-        &Fleet::default(),
-        &RenderLimits::default(),
-    );
+    let full = { full }.render(&RenderJob {
+        compiled: &*compiled,
+        config: &config,
+        snapshots: &changed.snapshots(),
+        fleet: &Fleet::default(),
+        limits: &RenderLimits::default(),
+    });
     assert_eq!(told_by(&changed), told(&full));
 }
 
@@ -246,13 +246,13 @@ fn a_render_with_a_fault_keeps_what_is_not_at_fault() {
     let evil =
         Setup { stores: history.setup.stores.clone(), ..Setup::new("") }.ingress("n", "b", "evil", &[]);
     let stores = evil.snapshots();
-    let failed = history.renderer.render(
-        &*history.compiled,
-        &history.config,
-        &stores,
-        &Fleet::default(),
-        &RenderLimits::default(),
-    );
+    let failed = history.renderer.render(&RenderJob {
+        compiled: &*history.compiled,
+        config: &history.config,
+        snapshots: &stores,
+        fleet: &Fleet::default(),
+        limits: &RenderLimits::default(),
+    });
     assert!(all(&failed.unwrap_err()).contains("evil"));
     assert_eq!(history.printed(|s| s.ingress("n", "c", "other", &[])), (2, 0), "b and c");
 }
@@ -276,8 +276,16 @@ fn a_block_that_failed_is_printed_again_when_what_it_had_read_changes() {
     let mut history = History::new(&each(&body));
     history.renderer = Renderer::checked(Checked::Never);
     let (stores, fleet, limits) = (history.setup.snapshots(), Fleet::default(), RenderLimits::default());
-    let failed =
-        history.renderer.render(&*history.compiled, &history.config, &stores, &fleet, &limits).unwrap_err();
+    let failed = history
+        .renderer
+        .render(&RenderJob {
+            compiled: &*history.compiled,
+            config: &history.config,
+            snapshots: &stores,
+            fleet: &fleet,
+            limits: &limits,
+        })
+        .unwrap_err();
     assert!(all(&failed).contains("no endpoints"));
     let both = |s: Setup| s.endpoints("n", "b", 1, &["10.0.0.8"]).endpoints("n", "c", 1, &["10.0.0.9"]);
     assert_eq!(history.printed(both), (2, 0));
@@ -292,8 +300,15 @@ fn a_fork_goes_on_as_the_renderer_would_and_changes_nothing_for_it() {
     let beside = beside.endpoints("n", "b", 1, &["10.0.0.8"]).snapshots();
     let (fleet, limits) = (Fleet::default(), RenderLimits::default());
     let render = |renderer: &mut Renderer| {
-        let rendering =
-            renderer.render(&*history.compiled, &history.config, &beside, &fleet, &limits).unwrap();
+        let rendering = renderer
+            .render(&RenderJob {
+                compiled: &*history.compiled,
+                config: &history.config,
+                snapshots: &beside,
+                fleet: &fleet,
+                limits: &limits,
+            })
+            .unwrap();
         (rendering.bundle.digest, renderer.cache().printed)
     };
     let (digest, printed) = render(&mut fork);
@@ -312,14 +327,20 @@ fn limits_hold_as_in_a_full_render() {
         let limits = RenderLimits { output, ..RenderLimits::default() };
         let mut renderer = Renderer::checked(Checked::Never);
         for snapshots in [setup.snapshots(), longer.snapshots(), setup.snapshots()] {
-            let kept = renderer.render(&*compiled, &config, &snapshots, &Fleet::default(), &limits);
-            let full = Renderer::checked(Checked::Never).render(
-                &*compiled,
-                &config,
-                &snapshots,
-                &Fleet::default(),
-                &limits,
-            );
+            let kept = renderer.render(&RenderJob {
+                compiled: &*compiled,
+                config: &config,
+                snapshots: &snapshots,
+                fleet: &Fleet::default(),
+                limits: &limits,
+            });
+            let full = Renderer::checked(Checked::Never).render(&RenderJob {
+                compiled: &*compiled,
+                config: &config,
+                snapshots: &snapshots,
+                fleet: &Fleet::default(),
+                limits: &limits,
+            });
             assert_eq!(told(&kept), told(&full), "limit {output}");
         }
     }

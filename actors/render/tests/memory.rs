@@ -5,7 +5,7 @@
 
 use haptic_attribution::quarantine::{QuarantineState, RenderTiming};
 use haptic_model::{ActiveConfig, Fleet, Generation, Object, ObjectRef, Snapshot, Snapshots};
-use haptic_render::{Checked, RenderLimits, Renderer, quarantine::Job};
+use haptic_render::{Checked, RenderJob, RenderLimits, Renderer};
 use serde_json::{Map, Value, json};
 use std::{collections::BTreeMap, process::Command, sync::Arc, time::Instant};
 
@@ -188,8 +188,13 @@ fn in_a_process_of_its_own() {
     let compiled = haptic_render::compile(&config.spec).unwrap();
     let (mut renderer, mut quarantine) = (Renderer::checked(Checked::Never), QuarantineState::default());
     let (fleet, limits, started) = (Fleet::default(), RenderLimits::default(), Instant::now());
-    let job =
-        Job { compiled: &*compiled, config: &config, snapshots: &snapshots, fleet: &fleet, limits: &limits };
+    let job = RenderJob {
+        compiled: &*compiled,
+        config: &config,
+        snapshots: &snapshots,
+        fleet: &fleet,
+        limits: &limits,
+    };
     for generation in 1..20 {
         let moment = RenderTiming { generation: Generation(generation), now: Instant::now(), good: None };
         let outcome = job.render(&mut quarantine, &mut renderer, &moment);

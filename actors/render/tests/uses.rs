@@ -2,7 +2,7 @@
 
 use crate::support::{Setup, all};
 use haptic_model::{Bundle, Fleet};
-use haptic_render::{Checked, RenderLimits, Renderer};
+use haptic_render::{Checked, RenderJob, RenderLimits, Renderer};
 use serde_json::json;
 
 const ANSWER: &str = "  http-request return status 200 content-type text/plain ";
@@ -113,13 +113,13 @@ fn a_file_is_written_anew_when_it_is_read_in_another_way() {
     let (compiled, config) = (plain.compile().unwrap(), plain.config());
     let mut renderer = Renderer::checked(Checked::Always);
     for (stores, refused) in [(&plain, false), (&format, true), (&plain, false), (&format, true)] {
-        let rendered = renderer.render(
-            &*compiled,
-            &config,
-            &stores.snapshots(),
-            &Fleet::default(),
-            &RenderLimits::default(),
-        );
+        let rendered = renderer.render(&RenderJob {
+            compiled: &*compiled,
+            config: &config,
+            snapshots: &stores.snapshots(),
+            fleet: &Fleet::default(),
+            limits: &RenderLimits::default(),
+        });
         assert_eq!(rendered.is_err(), refused, "{rendered:?}");
         assert_eq!(renderer.take_difference(), None);
     }

@@ -16,7 +16,7 @@ use haptic_inspect::{
 use haptic_model::{
     ActiveConfig, Diagnostic, Fleet, HAProxyTemplateConfigSpec, HaproxyVersion, Severity, Snapshots,
 };
-use haptic_render::{Checked, Compiled, RenderLimits, Renderer, compile};
+use haptic_render::{Checked, Compiled, RenderJob, RenderLimits, Renderer, compile};
 use haptic_runtime::cpu;
 use haptic_validate::Checker;
 use haptic_watch::WatchSpec;
@@ -236,7 +236,13 @@ fn render(
     fleet: &Fleet,
 ) -> Result<(haptic_model::Bundle, Vec<Diagnostic>), Vec<Diagnostic>> {
     let mut renderer = Renderer::checked(Checked::Never);
-    let rendering = renderer.render(compiled, config, snapshots, fleet, &RenderLimits::default())?;
+    let rendering = renderer.render(&RenderJob {
+        compiled,
+        config,
+        snapshots,
+        fleet,
+        limits: &RenderLimits::default(),
+    })?;
     Ok((rendering.bundle, rendering.warnings))
 }
 

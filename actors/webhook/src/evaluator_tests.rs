@@ -6,7 +6,7 @@ use haptic_model::{
     ActiveConfig, Fleet, Generation, Snapshots,
     quarantine::{Quarantine, Quarantined},
 };
-use haptic_render::{Checked, CompileCache, RenderLimits, Renderer, RendererFork};
+use haptic_render::{Checked, CompileCache, RenderJob, RenderLimits, Renderer, RendererFork};
 use haptic_runtime::{Publisher, topic};
 use haptic_text::Fragment;
 use haptic_validate::{Binaries, CheckLimits, Sandbox};
@@ -353,8 +353,16 @@ async fn review_with_a_fork() {
     let (mut renderer, mut compiled) = (Renderer::checked(Checked::Never), CompileCache::default());
     let templates = compiled.of(&live.config).unwrap();
     let limits = RenderLimits::default();
-    let rendered =
-        renderer.render(&*templates, &live.config, &live.snapshots, &live.fleet, &limits).unwrap().bundle;
+    let rendered = renderer
+        .render(&RenderJob {
+            compiled: &*templates,
+            config: &live.config,
+            snapshots: &live.snapshots,
+            fleet: &live.fleet,
+            limits: &limits,
+        })
+        .unwrap()
+        .bundle;
     let change = put("b", &json!({"server": "127.0.0.2:80"}));
 
     let mut cache = RenderCache::from_fork(RendererFork::of(&renderer, &compiled));

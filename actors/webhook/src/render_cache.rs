@@ -7,7 +7,7 @@ use haptic_model::{
     ActiveConfig, Bundle, Diagnostic, Finding, Fleet, HAProxyTemplateConfigSpec, ObjectRef, Quarantine,
     Severity, Snapshots,
 };
-use haptic_render::{RenderLimits, RendererFork, Rendering};
+use haptic_render::{RenderJob, RenderLimits, RendererFork, Rendering};
 use haptic_watch::provided;
 use serde_json::{Map, Value};
 use std::{collections::HashSet, sync::Arc, time::SystemTime};
@@ -212,7 +212,13 @@ impl RenderCache {
         let RendererFork { renderer, compiled } = &mut self.fork;
         let compiled = compiled.of(&live.config).map_err(Faults::of_templates)?;
         renderer.set_date(SystemTime::now());
-        renderer.attempt(&*compiled, &live.config, snapshots, &live.fleet, &RenderLimits::default())
+        renderer.attempt(&RenderJob {
+            compiled: &*compiled,
+            config: &live.config,
+            snapshots,
+            fleet: &live.fleet,
+            limits: &RenderLimits::default(),
+        })
     }
 }
 

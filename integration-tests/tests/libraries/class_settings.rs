@@ -7,7 +7,7 @@ use crate::{
 };
 use haptic_attribution::quarantine::{QuarantineState, RenderTiming};
 use haptic_model::{Fleet, Generation, pipeline::RenderBasis};
-use haptic_render::{Checked, RenderLimits, Renderer, quarantine::Job};
+use haptic_render::{Checked, RenderJob, RenderLimits, Renderer};
 use serde_json::{Value, json};
 use std::{sync::Arc, time::Instant};
 
@@ -93,7 +93,7 @@ fn rendered_in_turn(histories: &[Vec<Value>]) -> Vec<(String, String)> {
         let objects: Vec<Value> = manifests.iter().cloned().chain(site::surroundings(8080)).collect();
         let snapshots = site::snapshots(&config, &objects);
         let limits = RenderLimits::default();
-        let job = Job {
+        let job = RenderJob {
             compiled: &*compiled,
             config: &config,
             snapshots: &snapshots,

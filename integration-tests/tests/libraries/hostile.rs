@@ -11,7 +11,7 @@ use haptic_haproxy::{
 use haptic_model::{
     ActiveConfig, Bundle, Fleet, Generation, HaproxyVersion, ObjectRef, Snapshots, pipeline::RenderBasis,
 };
-use haptic_render::{Checked, Compiled, RenderLimits, Renderer, quarantine::Job};
+use haptic_render::{Checked, Compiled, RenderJob, RenderLimits, Renderer};
 use haptic_text::Text;
 use integration_tests::{
     certificate,
@@ -68,7 +68,7 @@ impl Cluster {
 
     fn render(&mut self, more: &[Value]) -> (Bundle, Snapshots) {
         let snapshots = site::with_objects(&self.config, &self.tenants, more);
-        let job = Job {
+        let job = RenderJob {
             compiled: &*self.compiled,
             config: &self.config,
             snapshots: &snapshots,

@@ -12,8 +12,7 @@ use haptic_model::{
     pipeline::{Cause, Reconcile, Rendered},
 };
 use haptic_render::{
-    Checked, Compiled, RenderLimits, Renderer, compile,
-    quarantine::{Job, QuarantinedRender},
+    Checked, Compiled, RenderJob, RenderLimits, Renderer, compile, quarantine::QuarantinedRender,
 };
 use serde_json::json;
 use std::{
@@ -206,7 +205,7 @@ impl Stages {
         self.generation += 1;
         let generation = Generation(self.generation);
         let (snapshots, fleet, limits) = (self.snapshots(), Fleet::default(), RenderLimits::default());
-        let job = Job {
+        let job = RenderJob {
             compiled: &*self.compiled,
             config: &self.config,
             snapshots: &snapshots,

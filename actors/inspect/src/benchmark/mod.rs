@@ -10,7 +10,7 @@ use crate::offline::certificate;
 use haptic_deploy::{PlanCache, RunningView};
 use haptic_leader::publish::content;
 use haptic_model::{ActiveConfig, Bundle, Capabilities, Diagnostic, Fleet, HaproxyVersion, Snapshots};
-use haptic_render::{Checked, Compiled, RenderLimits, Renderer, compile};
+use haptic_render::{Checked, Compiled, RenderJob, RenderLimits, Renderer, compile};
 use haptic_validate::syntax;
 use haptic_watch::provided;
 use serde_json::{Map, Value, json};
@@ -148,7 +148,13 @@ impl Bench<'_> {
 
     fn render(&self, renderer: &mut Renderer, snapshots: &Snapshots) -> Result<Bundle, Unmeasured> {
         let limits = RenderLimits::default();
-        let rendering = renderer.render(self.compiled, self.config, snapshots, &self.fleet, &limits);
+        let rendering = renderer.render(&RenderJob {
+            compiled: self.compiled,
+            config: self.config,
+            snapshots,
+            fleet: &self.fleet,
+            limits: &limits,
+        });
         rendering.map(|rendering| rendering.bundle).map_err(Unmeasured::Wrong)
     }
 

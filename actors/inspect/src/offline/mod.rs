@@ -7,7 +7,7 @@ pub mod objects;
 
 use haptic_attribution::quarantine::{QuarantineState, RenderTiming};
 use haptic_model::{ActiveConfig, Diagnostic, Fleet, Generation, Quarantine, Snapshots};
-use haptic_render::{Compiled, RenderLimits, Renderer, Rendering, quarantine::Job};
+use haptic_render::{Compiled, RenderJob, RenderLimits, Renderer, Rendering};
 use std::{sync::Arc, time::Instant};
 
 /// What is found at fault late takes another render; more than these there are not.
@@ -24,7 +24,7 @@ pub fn render_once(
     fleet: &Fleet,
 ) -> Result<(Rendering, Quarantine), Vec<Diagnostic>> {
     let limits = RenderLimits::default();
-    let job = Job { compiled: &**compiled, config, snapshots, fleet, limits: &limits };
+    let job = RenderJob { compiled: &**compiled, config, snapshots, fleet, limits: &limits };
     let (mut quarantine, mut renderer, mut number) = (QuarantineState::default(), Renderer::default(), 1);
     loop {
         let moment = RenderTiming { generation: Generation(number.into()), now: Instant::now(), good: None };

@@ -7,7 +7,7 @@ use haptic_model::{
     Snapshots,
     store::{FetchError, FetchObject},
 };
-use haptic_render::{Checked, CompileCache, RenderLimits, Renderer, Rendering};
+use haptic_render::{Checked, CompileCache, RenderJob, RenderLimits, Renderer, Rendering};
 use haptic_runtime::panics;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -95,7 +95,13 @@ impl ReplayInputs {
         let (kept, fleet) = (&mut self.kept, &self.fleet);
         let rendered = panics::catch(&Arc::from("recording"), || {
             let compiled = kept.compiled.of(&config).map_err(Faults::of_templates)?;
-            kept.renderer.attempt(&*compiled, &config, &snapshots, fleet, &limits)
+            kept.renderer.attempt(&RenderJob {
+                compiled: &*compiled,
+                config: &config,
+                snapshots: &snapshots,
+                fleet,
+                limits: &limits,
+            })
         });
         rendered.unwrap_or_else(|why| {
             self.kept = ReplayCache::default();

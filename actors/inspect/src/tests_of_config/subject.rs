@@ -2,7 +2,7 @@
 
 use super::target::{self, Target};
 use haptic_model::{ActiveConfig, Bundle, Diagnostic, FileKey, Fleet, Snapshots};
-use haptic_render::{Checked, Compiled, RenderLimits, Renderer};
+use haptic_render::{Checked, Compiled, RenderJob, RenderLimits, Renderer};
 use haptic_text::Text;
 use serde_json::{Map, Value, json};
 
@@ -27,7 +27,8 @@ pub(super) fn render(
     fleet: &Fleet,
 ) -> Outcome {
     let mut renderer = Renderer::checked(Checked::Never);
-    match renderer.render(compiled, config, snapshots, fleet, &RenderLimits::default()) {
+    match renderer.render(&RenderJob { compiled, config, snapshots, fleet, limits: &RenderLimits::default() })
+    {
         Ok(rendering) => Ok(rendering.bundle),
         Err(problems) => Err(joined(&problems)),
     }

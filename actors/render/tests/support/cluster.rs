@@ -6,10 +6,7 @@ use haptic_model::{
     ActiveConfig, Bundle, Diagnostic, FailureReport, Fleet, Generation, Instead, ObjectRef, Snapshots,
     pipeline::RenderBasis,
 };
-use haptic_render::{
-    Checked, Compiled, RenderLimits, Renderer,
-    quarantine::{Job, QuarantinedRender},
-};
+use haptic_render::{Checked, Compiled, RenderJob, RenderLimits, Renderer, quarantine::QuarantinedRender};
 use serde_json::json;
 use std::{
     collections::BTreeMap,
@@ -73,7 +70,7 @@ impl Cluster {
     pub fn render_unchecked(&mut self, report: Option<&Arc<FailureReport>>) -> QuarantinedRender {
         self.generation += 1;
         let (snapshots, fleet, limits) = (self.setup.snapshots(), Fleet::default(), RenderLimits::default());
-        let job = Job {
+        let job = RenderJob {
             compiled: &*self.compiled,
             config: &self.config,
             snapshots: &snapshots,

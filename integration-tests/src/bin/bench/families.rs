@@ -8,7 +8,7 @@ use crate::{
     statistics::milliseconds,
 };
 use haptic_model::{ActiveConfig, Fleet, Snapshots};
-use haptic_render::{RenderLimits, Renderer, compile};
+use haptic_render::{RenderJob, RenderLimits, Renderer, compile};
 use haptic_routes::Routes;
 use integration_tests::{Failure, Outcome, configuration::Configuration, program};
 use serde_json::{Value, json};
@@ -153,7 +153,13 @@ pub fn measure(dataset: Dataset, dir: &Path, into: &mut Scope<'_>) -> Outcome {
         let after = after_change(&config, &before, spoken.change(dataset))?;
         let fleet = Fleet::of_version(VERSION);
         let render = |renderer: &mut Renderer, snapshots: &Snapshots| {
-            renderer.render(&*compiled, &config, snapshots, &fleet, &RenderLimits::default())
+            renderer.render(&RenderJob {
+                compiled: &*compiled,
+                config: &config,
+                snapshots,
+                fleet: &fleet,
+                limits: &RenderLimits::default(),
+            })
         };
         let mut renderer = Renderer::default();
         render(&mut renderer, &before).map_err(|problems| refused(&problems))?;

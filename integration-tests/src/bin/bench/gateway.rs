@@ -7,7 +7,7 @@ use crate::{
     statistics::milliseconds,
 };
 use haptic_model::{Fleet, HaproxyVersion, Snapshots};
-use haptic_render::{RenderLimits, Renderer, compile};
+use haptic_render::{RenderJob, RenderLimits, Renderer, compile};
 use integration_tests::Outcome;
 use serde_json::{Value, json};
 use std::{fs, path::Path};
@@ -35,7 +35,13 @@ pub fn measure(dataset: Dataset, dir: &Path, into: &mut Scope<'_>) -> Outcome {
         grown = after_change(&config, &grown, object)?;
     }
     let render = |renderer: &mut Renderer, snapshots: &Snapshots| {
-        renderer.render(&*compiled, &config, snapshots, &fleet, &RenderLimits::default())
+        renderer.render(&RenderJob {
+            compiled: &*compiled,
+            config: &config,
+            snapshots,
+            fleet: &fleet,
+            limits: &RenderLimits::default(),
+        })
     };
     into.add("render_ms", milliseconds(median(|| render(&mut Renderer::default(), &before))));
     let mut renderer = Renderer::default();

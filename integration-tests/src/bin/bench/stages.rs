@@ -8,7 +8,7 @@ use haptic_model::{
     Snapshots, config::Credentials,
 };
 use haptic_render::{
-    Compiled, RenderInput, RenderLimits, Renderer, compile, encode::encode, render::context,
+    Compiled, RenderInput, RenderJob, RenderLimits, Renderer, compile, encode::encode, render::context,
 };
 use haptic_routes::Routes;
 use haptic_text::Sensitive;
@@ -79,7 +79,13 @@ pub fn compare_languages(dataset: Dataset, into: &mut Scope<'_>) -> Outcome {
         let after = after_change(&config, &before, of_pods(changed_slice(dataset)))?;
         let fleet = Fleet::of_version(VERSION);
         let render = |renderer: &mut Renderer, snapshots| {
-            renderer.render(&*compiled, &config, snapshots, &fleet, &RenderLimits::default())
+            renderer.render(&RenderJob {
+                compiled: &*compiled,
+                config: &config,
+                snapshots,
+                fleet: &fleet,
+                limits: &RenderLimits::default(),
+            })
         };
         let mut renderer = Renderer::default();
         let bundle = render(&mut renderer, &before).map_err(|problems| refused(&problems))?.bundle;
@@ -116,7 +122,7 @@ fn render(
     into: &mut Scope<'_>,
 ) -> Outcome<(Bundle, Bundle)> {
     let render = |renderer: &mut Renderer, snapshots| {
-        renderer.render(compiled, config, snapshots, fleet, &RenderLimits::default())
+        renderer.render(&RenderJob { compiled, config, snapshots, fleet, limits: &RenderLimits::default() })
     };
     into.add("render_ms", milliseconds(median(|| render(&mut Renderer::default(), before))));
     let mut renderer = Renderer::default();

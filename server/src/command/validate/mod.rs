@@ -25,7 +25,7 @@ use haptic_inspect::{
     validators,
 };
 use haptic_model::{ActiveConfig, Diagnostic, Fleet, HaproxyVersion, Snapshots};
-use haptic_render::{Checked, Compiled, RenderLimits, Renderer, compile};
+use haptic_render::{Checked, Compiled, RenderJob, RenderLimits, Renderer, compile};
 use haptic_validate::Checker;
 use haptic_watch::{ObjectSource, provided};
 use std::{
@@ -158,7 +158,13 @@ async fn check_render(
     let before = found.errors();
     let mut renderer = Renderer::checked(Checked::Never);
     let fleet = Fleet::of_version(version);
-    let rendering = renderer.render(compiled, config, snapshots, &fleet, &RenderLimits::default());
+    let rendering = renderer.render(&RenderJob {
+        compiled,
+        config,
+        snapshots,
+        fleet: &fleet,
+        limits: &RenderLimits::default(),
+    });
     found.untracked = compiled.impure_blocks().into_iter().map(|block| (block, 0)).collect();
     for seen in renderer.uncacheable(compiled) {
         *found.untracked.entry(seen.block).or_default() += seen.count;
