@@ -8,6 +8,7 @@ use super::{
     review::{DEADLINE, REQUESTS, Review, end_of_checks},
 };
 use haptic_config::{ConfigCandidate, credentials::secret_of, scatter_gather, validators::refused};
+use haptic_attribution::brought;
 use haptic_inspect::{
     Readers,
     tests_of_config::{self, Report, Suite, TestResult},
