@@ -1,6 +1,8 @@
 //! The rule of when a reconcile starts. Pure: every method is told the time; nothing here waits.
 //!
 //! * Leading edge: a change with no other change and no reconcile in the quiet time before it starts one at once.
+//! * Few follow: what comes close behind such a change waits for a fifth of the quiet time only, three times. A new route is a Service, its
+//!   endpoints and the route, one after the other: none of them is a stream yet.
 //! * In a stream, a reconcile starts after `quiet` without a change, and at the latest `max_wait` after the first
 //!   change it covers. The quiet time never resets that limit, so no stream can put a reconcile off.
 //! * Self-clocking: quiet is at least a quarter of the last reconcile's cost and `max_wait` at least twice it, so that
@@ -17,6 +19,11 @@ use tokio::time::Instant;
 const LONGEST_GROWN_QUIET: Duration = Duration::from_secs(1);
 /// The longest that cost alone makes a change wait.
 const LONGEST_GROWN_WAIT: Duration = Duration::from_secs(10);
+
+/// So many reconciles close behind an isolated change hardly wait ...
+const FOLLOWERS: u8 = 3;
+/// ... namely for this part of the quiet time.
+const OF_QUIET: u32 = 5;
 
 /// The configured times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +56,8 @@ pub struct Schedule {
     open: bool,
     running: bool,
     pending: Option<Pending>,
+    /// How many of [`FOLLOWERS`] are left.
+    followers: u8,
     /// The last change or end of a reconcile.
     last_activity: Option<Instant>,
     last_cost: Duration,
@@ -59,7 +68,18 @@ pub struct Schedule {
 struct Pending {
     first: Instant,
     last: Instant,
-    at_once: bool,
+    urgency: Urgency,
+}
+
+/// How long changes wait; the most urgent first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Urgency {
+    /// Not at all.
+    AtOnce,
+    /// They follow an isolated one.
+    Soon,
+    /// They are a stream.
+    Stream,
 }
 
 impl Default for Intervals {
@@ -89,6 +109,7 @@ impl Schedule {
             open: false,
             running: false,
             pending: None,
+            followers: 0,
             last_activity: None,
             last_cost: Duration::ZERO,
         }
@@ -118,18 +139,25 @@ impl Schedule {
 
     /// Something changed.
     pub fn changed(&mut self, now: Instant) {
-        let at_once = self.is_isolated(now);
-        let pending = self.pending.get_or_insert(Pending { first: now, last: now, at_once });
+        let urgency = if self.is_isolated(now) {
+            self.followers = FOLLOWERS;
+            Urgency::AtOnce
+        } else if self.followers > 0 {
+            Urgency::Soon
+        } else {
+            Urgency::Stream
+        };
+        let pending = self.pending.get_or_insert(Pending { first: now, last: now, urgency });
         pending.last = now;
-        // What waits was due at this very time: it does not wait anew.
-        pending.at_once |= at_once;
+        // What waits may be due at this very time: it does not wait anew.
+        pending.urgency = pending.urgency.min(urgency);
         self.last_activity = Some(now);
     }
 
     /// Something changed that is rare and concerns everything, as a configuration does: it does not wait.
     pub fn changed_for_all(&mut self, now: Instant) {
         self.changed(now);
-        self.pending = self.pending.map(|pending| Pending { at_once: true, ..pending });
+        self.pending = self.pending.map(|pending| Pending { urgency: Urgency::AtOnce, ..pending });
     }
 
     /// Opens or closes the gate. Opening it is itself a change, and one that does not wait.
@@ -148,10 +176,11 @@ impl Schedule {
         }
         let Some(pending) = self.pending else { return self.next_idle(now) };
         let pace = self.pace();
-        let due = if pending.at_once {
-            pending.first
-        } else {
-            (pending.last + pace.quiet).min(pending.first + pace.max_wait)
+        let silent_since = |quiet| (pending.last + quiet).min(pending.first + pace.max_wait);
+        let due = match pending.urgency {
+            Urgency::AtOnce => pending.first,
+            Urgency::Soon => silent_since(pace.quiet / OF_QUIET),
+            Urgency::Stream => silent_since(pace.quiet),
         };
         if due <= now { ScheduleAction::Now } else { ScheduleAction::At(due) }
     }
@@ -159,7 +188,8 @@ impl Schedule {
     /// A reconcile starts now and covers every change so far.
     pub fn started(&mut self) {
         self.running = true;
-        self.pending = None;
+        let is_follower = self.pending.take().is_some_and(|pending| pending.urgency == Urgency::Soon);
+        self.followers = self.followers.saturating_sub(is_follower.into());
     }
 
     /// The running reconcile has ended and took `cost`.

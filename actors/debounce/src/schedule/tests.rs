@@ -144,6 +144,21 @@ fn a_change_at_the_end_of_the_quiet_time_of_another_does_not_put_both_off() {
 }
 
 #[test]
+fn the_three_that_follow_an_isolated_change_hardly_wait_and_a_stream_does() {
+    let epoch = Instant::now();
+    let changes = instants(epoch, &[100_000, 3_500, 3_500, 3_500, 3_500, 3_500, 50_000, 4_000]);
+    let runs = play(&changes, &[Duration::from_millis(2)], epoch);
+    let waited = |change: &Instant| {
+        let run = runs.iter().find(|run| run.start >= *change);
+        (run.unwrap().start - *change).as_micros()
+    };
+    assert_eq!(
+        changes.iter().map(waited).collect::<Vec<_>>(),
+        [0, 1_000, 1_000, 1_000, 8_500, 5_000, 0, 1_000]
+    );
+}
+
+#[test]
 fn a_ceaseless_stream_cannot_put_a_reconcile_off() {
     let epoch = Instant::now();
     let changes = instants(epoch, &[1_000; 1_000]);
@@ -190,7 +205,7 @@ fn a_new_pace_holds_for_changes_that_already_wait() {
     schedule.started();
     schedule.finished(now, Duration::ZERO);
     schedule.changed(now);
-    assert_eq!(schedule.next(now), ScheduleAction::At(now + Duration::from_secs(60)));
+    assert_eq!(schedule.next(now), ScheduleAction::At(now + Duration::from_secs(12)));
     schedule.set_pace(Intervals::default());
-    assert_eq!(schedule.next(now), ScheduleAction::At(now + Duration::from_millis(5)));
+    assert_eq!(schedule.next(now), ScheduleAction::At(now + Duration::from_millis(1)));
 }

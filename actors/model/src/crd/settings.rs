@@ -182,7 +182,7 @@ pub struct ValidationSpec {
     pub express: bool,
 }
 
-/// How changes are gathered before a render. An isolated change never waits.
+/// How changes are gathered before a render. An isolated change never waits, and of those close behind it three renders a fifth as long.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct DebounceSpec {
