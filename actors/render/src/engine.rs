@@ -22,7 +22,7 @@ use crate::{
     program::{CompiledTemplate, PartInputs, Program, Snippet},
     session::Session,
 };
-use haptic_model::{ActiveConfig, Diagnostic, FileKey, FileKind, HAProxyTemplateConfigSpec, store::Read};
+use haptic_model::{ActiveConfig, Diagnostic, FileKey, FileKind, HAProxyTemplateConfigSpec};
 use std::sync::Arc;
 
 /// The templates of `spec`, ready to render.

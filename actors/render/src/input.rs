@@ -1,8 +1,8 @@
 //! What a render reads, how each look into it is noted, and what it may use up.
 
 use crate::{compiled::Compiled, value::Value};
-use haptic_model::{ActiveConfig, Fleet, Snapshots, crd::LimitsSpec, store::Key};
-use std::{sync::Arc, time::Duration};
+use haptic_model::{ActiveConfig, Fleet, Snapshots, crd::LimitsSpec};
+use std::time::Duration;
 
 /// What the render of one file reads. The same input gives the same bytes.
 #[derive(Clone, Copy, Debug)]

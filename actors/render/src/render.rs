@@ -18,7 +18,7 @@ use crate::{
 };
 use haptic_attribution::{Fault, Faults};
 use haptic_model::{
-    ActiveConfig, Bundle, Diagnostic, FileKey, FileKind, Findings, Fleet, HostHolds, ObjectRef, Snapshots,
+    ActiveConfig, Bundle, Diagnostic, FileKey, FileKind, Findings, HostHolds, ObjectRef,
     gateway::GatewayVerdicts, store::Read,
 };
 use haptic_routes::Routes;

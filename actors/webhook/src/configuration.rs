@@ -7,8 +7,8 @@ use super::{
     render_cache::Live,
     review::{DEADLINE, REQUESTS, Review, end_of_checks},
 };
-use haptic_config::{ConfigCandidate, credentials::secret_of, scatter_gather, validators::refused};
 use haptic_attribution::brought;
+use haptic_config::{ConfigCandidate, credentials::secret_of, scatter_gather, validators::refused};
 use haptic_inspect::{
     Readers,
     tests_of_config::{self, Report, Suite, TestResult},

@@ -2,7 +2,7 @@
 
 use super::parse_line;
 use haptic_model::{ActiveConfig, Fleet, HAProxyTemplateConfigSpec, Object, ObjectRef, Snapshot, Snapshots};
-use haptic_render::{Language, RenderLimits, render};
+use haptic_render::{Language, RenderJob, RenderLimits, render};
 use serde_json::json;
 use std::{sync::Arc, time::Duration};
 
@@ -137,7 +137,14 @@ impl Site {
         let snapshots = Snapshots::new([(Arc::from("ingresses"), Arc::new(store))].into());
         let limits =
             RenderLimits { time: Duration::from_secs(2), output: 1 << 20, ..RenderLimits::default() };
-        match render(&*self.compiled, &self.config, &snapshots, &Fleet::default(), &limits) {
+        let job = RenderJob {
+            compiled: &*self.compiled,
+            config: &self.config,
+            snapshots: &snapshots,
+            fleet: &Fleet::default(),
+            limits: &limits,
+        };
+        match render(&job) {
             Ok((bundle, _)) => Rendered::Text(bundle.config.text.to_string()),
             Err(problems) => {
                 let defect = problems.iter().find(|problem| problem.message.contains("internal error"));
