@@ -1,8 +1,8 @@
 //! The instrument: asks HAProxy again and again, until its answer shows that a change is live.
 //!
 //! One thread and blocking calls, because an asynchronous timer is no finer than a millisecond. Each question has one kept
-//! connection and a round of [`IN_A_ROW`] requests in one write, so that every server of a backend has its turn in a
-//! round. The instrument takes CPU from what it measures, so it rests between rounds, and says how far apart they were: a
+//! connection and a round of requests in one write: where it matters which server of a backend answers, as many as that every one has its
+//! turn in a round. The instrument takes CPU from what it measures, so it rests between rounds, and says how far apart they were: a
 //! change is noticed that much late at most.
 
 use integration_tests::{Failure, Outcome};
@@ -19,7 +19,7 @@ use std::{
 use tokio::sync::oneshot;
 
 /// As many as a backend has servers, or one that is new could be passed over for a round or two.
-const IN_A_ROW: usize = 3;
+const EACH_SERVER: usize = 3;
 /// From one round to the next, at least.
 const ROUND: Duration = Duration::from_millis(1);
 /// On a busy machine a round takes long without costing much.
@@ -31,8 +31,10 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// What an answer must be for a change to be live.
 #[derive(Clone, Debug)]
 pub enum Shows {
-    /// Success, with one of these bodies.
+    /// Success, with one of these bodies, as soon as one of the backend's servers gives one.
     OneOf(Vec<String>),
+    /// Success, with one of these bodies, whichever server of the backend answers.
+    Route(Vec<String>),
     /// No route for this host.
     NoRoute,
 }
@@ -107,7 +109,9 @@ struct Asking {
 
 impl Asking {
     fn new(front: SocketAddr, question: Question) -> Self {
-        let round = format!("GET / HTTP/1.1\r\nHost: {}\r\n\r\n", question.host).repeat(IN_A_ROW).into();
+        let round = format!("GET / HTTP/1.1\r\nHost: {}\r\n\r\n", question.host)
+            .repeat(question.shows.requests())
+            .into();
         let now = Instant::now();
         let last = "no answer".to_owned();
         Self { front, question, round, connection: None, begun: now, round_before: now, last }
@@ -137,7 +141,7 @@ impl Asking {
 
     /// Reads the round's answers; itself again unless the question is answered, or nobody waits any more.
     fn hear(mut self, round: Instant) -> Option<Self> {
-        for _ in 0..IN_A_ROW {
+        for _ in 0..self.question.shows.requests() {
             let Some(connection) = self.connection.as_mut() else { break };
             match answer(connection) {
                 Ok(answer) => {
@@ -174,9 +178,16 @@ impl Asking {
 }
 
 impl Shows {
+    /// How many requests are a round.
+    fn requests(&self) -> usize {
+        if matches!(self, Self::OneOf(_)) { EACH_SERVER } else { 1 }
+    }
+
     fn is_shown_by(&self, answer: &Answer) -> bool {
         match self {
-            Self::OneOf(bodies) => answer.status == 200 && bodies.contains(&answer.body),
+            Self::OneOf(bodies) | Self::Route(bodies) => {
+                answer.status == 200 && bodies.contains(&answer.body)
+            }
             Self::NoRoute => answer.status == 404,
         }
     }

@@ -232,7 +232,7 @@ impl Site<'_> {
             let sent = Instant::now();
             objects.create_together(manifests).await?;
             let accepted = Instant::now();
-            let seen = prober.ask(member.host(), Shows::OneOf(wanted)).await?;
+            let seen = prober.ask(member.host(), Shows::Route(wanted)).await?;
             Ok(Timing::of(sent, accepted, seen))
         }
     }

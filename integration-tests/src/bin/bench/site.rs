@@ -174,7 +174,7 @@ impl Site<'_> {
             http::get(self.front, &last.host(), "/").await?.has_status(200)
         })
         .await?;
-        self.prober.ask(last.host(), Shows::OneOf(wanted)).await.map(drop)
+        self.prober.ask(last.host(), Shows::Route(wanted)).await.map(drop)
     }
 
     async fn agent_address(&self) -> Outcome<SocketAddr> {
