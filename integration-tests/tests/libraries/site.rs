@@ -13,7 +13,7 @@ use haptic_model::{
     default_certificate,
     external_names::{self, ExternalNames, Resolved},
 };
-use haptic_render::{Compiled, RenderLimits, Templates, render};
+use haptic_render::{Compiled, RenderJob, RenderLimits, Templates, render};
 use integration_tests::{
     certificate::{self, Certificate},
     program::{self, HaproxySeries},
@@ -255,7 +255,14 @@ fn rendered(
     let common = Some(Capabilities::of(version));
     let fleet = Fleet { pods: pods_of(manifests), versions: vec![version], common, ..Fleet::default() };
     let compiled = compiled(&config.spec)?;
-    let rendered = render(&*compiled, &config, &snapshots, &fleet, &RenderLimits::default())?;
+    let limits = RenderLimits::default();
+    let rendered = render(&RenderJob {
+        compiled: &*compiled,
+        config: &config,
+        snapshots: &snapshots,
+        fleet: &fleet,
+        limits: &limits,
+    })?;
     data_plane_api::keeps(&rendered.0);
     Ok(rendered)
 }

@@ -14,7 +14,7 @@ use haptic_model::{
     pipeline::{Attempt, Cause, Reconcile},
     store::{FetchError, FetchObject, Key},
 };
-use haptic_render::{RenderLimits, compile};
+use haptic_render::{RenderJob, RenderLimits, compile};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::{
@@ -132,13 +132,13 @@ impl Past {
             held.held.insert(object.clone(), one);
         }
         let compiled = compile(&self.config.spec).unwrap();
-        let rendered = haptic_render::render(
-            &*compiled,
-            &self.config,
-            &snapshots,
-            &self.fleet,
-            &RenderLimits::default(),
-        );
+        let rendered = haptic_render::render(&RenderJob {
+            compiled: &*compiled,
+            config: &self.config,
+            snapshots: &snapshots,
+            fleet: &self.fleet,
+            limits: &RenderLimits::default(),
+        });
         let number = self.generations.len() as u64 + 1;
         let attempt = Attempt {
             reconcile: Reconcile {

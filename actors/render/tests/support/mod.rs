@@ -7,7 +7,9 @@ pub mod values;
 use haptic_model::{
     ActiveConfig, Bundle, Diagnostic, FileKey, Fleet, Object, ObjectRef, Snapshot, Snapshots,
 };
-use haptic_render::{Compiled, RenderInput, RenderLimits, block_cache::BlockCache, framing, render};
+use haptic_render::{
+    Compiled, RenderInput, RenderJob, RenderLimits, block_cache::BlockCache, framing, render,
+};
 use haptic_routes::Routes;
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, sync::Arc};
@@ -132,7 +134,13 @@ impl Setup {
     }
 
     pub fn bundle(&self) -> Result<(Bundle, Vec<Diagnostic>), Vec<Diagnostic>> {
-        render(&*self.compile()?, &self.config(), &self.snapshots(), &Fleet::default(), &self.limits)
+        render(&RenderJob {
+            compiled: &*self.compile()?,
+            config: &self.config(),
+            snapshots: &self.snapshots(),
+            fleet: &Fleet::default(),
+            limits: &self.limits,
+        })
     }
 
     /// Every error of compiling or rendering, one a line.
