@@ -182,7 +182,8 @@ pub struct ValidationSpec {
     pub express: bool,
 }
 
-/// How changes are gathered before a render. An isolated change never waits, and of those close behind it three renders a fifth as long.
+/// How changes are gathered before a render. An isolated change never waits; with a quiet time of 5ms or less, the first few close behind it
+/// wait a fifth of that.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct DebounceSpec {
