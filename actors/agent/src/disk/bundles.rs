@@ -292,7 +292,8 @@ impl<'a> StoredContents<'a> {
         Ok((content.digest() == digest).then_some(content))
     }
 
-    fn anywhere(&self, digest: Digest) -> Option<(&'a str, StoredFile)> {
+    /// Where it has this content.
+    pub(crate) fn anywhere(&self, digest: Digest) -> Option<(&'a str, StoredFile)> {
         let all = || {
             let files = self.stored.into_iter().flat_map(|stored| &stored.files);
             files.map(|(path, file)| (file.digest, (path.as_str(), *file))).collect()

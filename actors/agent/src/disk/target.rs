@@ -1,5 +1,6 @@
-//! The bundle that an order leads to: its files, and the contents of those that are not on disk. Nothing of it is written or
-//! sent to HAProxy before all of it is known to be what its digests say.
+//! The bundle that an order leads to: its files, and the contents of those that are not on disk. Nothing of it is written, and no content
+//! sent to HAProxy, before all of it is known to be what its digests say. What that costs grows with the files, so operations that bring no
+//! content do not wait for it.
 //!
 //! Reads from the disk: callers run it off the async threads.
 
@@ -12,7 +13,10 @@ use haptic_model::{
     agent_api::{Apply, LARGEST_BUNDLE, Outcome, Running, RunningBundle},
 };
 use haptic_text::{Content, Digest, SplicedText};
-use std::{collections::BTreeMap, io};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io,
+};
 
 /// Contents by their digest.
 pub(crate) type Texts = BTreeMap<Digest, SplicedText>;
@@ -26,6 +30,13 @@ pub(crate) struct TargetBundle {
     pub(crate) config: String,
     pub(crate) files: BTreeMap<String, Digest>,
     pub(crate) texts: Texts,
+}
+
+/// A bundle whose files add up to its digest, and are all there: on disk, in memory or in the order, whose contents nobody has looked at yet.
+#[derive(Debug)]
+pub(crate) struct UnverifiedTarget {
+    bundle: TargetBundle,
+    contents: BTreeMap<String, Content>,
 }
 
 /// What the agent has already.
@@ -95,6 +106,14 @@ impl Available<'_> {
     /// # Errors
     /// The outcome: what is wrong with the order, or what is missing.
     pub(crate) fn resolve(&self, apply: Apply) -> Result<TargetBundle, Outcome> {
+        self.accept(apply).and_then(|target| self.verify(target))
+    }
+
+    /// The bundle that `apply` leads to, as far as its files' digests say.
+    ///
+    /// # Errors
+    /// As [`Self::resolve`].
+    pub(crate) fn accept(&self, apply: Apply) -> Result<UnverifiedTarget, Outcome> {
         request::check(&apply).map_err(failed)?;
         let mut files = self.files(apply.since).ok_or(Outcome::Missing { paths: Vec::new() })?;
         let is_same_tree = apply.files.iter().all(|(path, to)| to.is_some() == files.contains_key(path));
@@ -105,26 +124,52 @@ impl Available<'_> {
             };
         }
         request::check_files(&apply.config, &files, apply.target, is_same_tree).map_err(failed)?;
-        // A repair looks at every file on disk.
-        let had =
-            self.bundles.had(self.stored, self.stored.is_some_and(|stored| stored.digest == apply.target));
-        let mut texts = self.still_used(&files);
-        for (path, content) in apply.contents {
-            let Some(digest) = files.get(&path) else { continue };
-            if let Some(text) = self.text(&path, content, *digest, &had)? {
-                texts.insert(*digest, text);
-            }
-        }
-        let missing: Vec<String> = files
-            .iter()
-            .filter(|(path, digest)| !texts.contains_key(*digest) && had.at(path, **digest).is_none())
-            .map(|(path, _)| path.clone())
-            .collect();
+        let had = self.had(apply.target);
+        let texts = self.still_used(&files);
+        let is_made = |content: &Content| match content {
+            Content::Whole(_) => true,
+            Content::Patch(patch) => self.live_text(patch.of).is_some() || had.anywhere(patch.of).is_some(),
+        };
+        let made = apply.contents.iter().filter(|(_, content)| is_made(content));
+        let made: BTreeSet<Digest> = made.filter_map(|(path, _)| files.get(path).copied()).collect();
+        let is_there = |path: &str, digest: &Digest| {
+            made.contains(digest) || texts.contains_key(digest) || had.at(path, *digest).is_some()
+        };
+        let missing = files.iter().filter(|(path, digest)| !is_there(path, digest));
+        let missing: Vec<String> = missing.map(|(path, _)| path.clone()).collect();
         if !missing.is_empty() {
             return Err(Outcome::Missing { paths: missing });
         }
-        let Apply { target: digest, generation, config, .. } = apply;
-        Ok(TargetBundle { digest, generation, config, files, texts })
+        let Apply { target: digest, generation, config, contents, .. } = apply;
+        Ok(UnverifiedTarget { bundle: TargetBundle { digest, generation, config, files, texts }, contents })
+    }
+
+    /// `target` with its contents.
+    ///
+    /// # Errors
+    /// The outcome: contents are not what their digests say, or what they are patches of is not there any more.
+    pub(crate) fn verify(&self, target: UnverifiedTarget) -> Result<TargetBundle, Outcome> {
+        let UnverifiedTarget { mut bundle, contents } = target;
+        let had = self.had(bundle.digest);
+        let mut missing = Vec::new();
+        for (path, content) in contents {
+            let Some(digest) = bundle.files.get(&path).copied() else { continue };
+            match self.text(&path, content, digest, &had)? {
+                Some(text) => drop(bundle.texts.insert(digest, text)),
+                None if bundle.texts.contains_key(&digest) || had.at(&path, digest).is_some() => {}
+                None => missing.push(path),
+            }
+        }
+        if missing.is_empty() { Ok(bundle) } else { Err(Outcome::Missing { paths: missing }) }
+    }
+
+    /// What is on disk. A repair looks at every file.
+    fn had(&self, target: Digest) -> StoredContents<'_> {
+        self.bundles.had(self.stored, self.stored.is_some_and(|stored| stored.digest == target))
+    }
+
+    fn live_text(&self, digest: Digest) -> Option<&SplicedText> {
+        self.live.and_then(|live| live.texts.get(&digest))
     }
 
     /// The files of a bundle that is there.
@@ -147,7 +192,7 @@ impl Available<'_> {
         let text = match content {
             Content::Whole(text) => SplicedText::from(text),
             Content::Patch(patch) => {
-                let known = self.live.and_then(|live| live.texts.get(&patch.of).cloned());
+                let known = self.live_text(patch.of).cloned();
                 let Some(old) = known.or_else(|| had.read(patch.of).ok().flatten()) else { return Ok(None) };
                 let patched = old.patched(&patch, LARGEST_BUNDLE);
                 patched.map_err(|e| failed(format!("the patch of {path:?} cannot be applied: {e}")))?

@@ -24,14 +24,15 @@ const CONVERGENCE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Operations that are under way at the same time.
 const AT_ONCE: usize = 512;
 
-/// Sends the operations and reads back; gives the worker's pid. Carrying them out again is the same as once.
+/// Sends the operations to `worker` and reads back. Carrying them out again is the same as once.
 pub(crate) async fn run(
     haproxy: &HaproxyProcess,
+    worker: &mut Worker,
     operations: &[Operation],
     contents: &Contents,
-) -> Result<u32, String> {
+) -> Result<(), String> {
     let begun = Instant::now();
-    let outcome = carry_out(haproxy, operations, contents).await;
+    let outcome = carry_out(haproxy, worker, operations, contents).await;
     haproxy.ledger.save();
     haproxy.metrics.operated(operations, outcome.is_ok(), begun.elapsed());
     outcome
@@ -39,21 +40,20 @@ pub(crate) async fn run(
 
 async fn carry_out(
     haproxy: &HaproxyProcess,
+    worker: &mut Worker,
     operations: &[Operation],
     contents: &Contents,
-) -> Result<u32, String> {
+) -> Result<(), String> {
     // All are checked before the first is sent.
     let prepared = operations
         .iter()
         .map(|operation| Ok((operation, prepare(operation, contents).map_err(|e| e.to_string())?)))
         .collect::<Result<Vec<_>, String>>()?;
-    let mut worker = haproxy.current_worker().await.map_err(text)?;
-    let pid = worker.pid;
     let prior = PriorOperations {
         ledger: &haproxy.ledger,
         interrupted: haproxy.ledger.begin(backend::added(operations)),
     };
-    let mut run = OperationRun { haproxy, worker: &mut worker, prior };
+    let mut run = OperationRun { haproxy, worker, prior };
     let outcome = match run.send_all(&prepared).await {
         Ok(()) => {
             let mut expectation = Expectation::default();
@@ -62,10 +62,9 @@ async fn carry_out(
         }
         refused => refused,
     };
-    haproxy.sockets.keep(worker);
     outcome?;
     haproxy.ledger.done();
-    Ok(pid)
+    Ok(())
 }
 
 /// The operations of one order on their way to one worker.

@@ -6,9 +6,9 @@ use crate::{
     disk::{
         Disk, DiskError,
         bundles::StoredBundle,
-        target::{Available, TargetBundle},
+        target::{Available, TargetBundle, UnverifiedTarget},
     },
-    haproxy::{HaproxyProcess, NotUp, channel::SocketError},
+    haproxy::{HaproxyProcess, NotUp, channel::SocketError, connection::Worker},
     ops::{self, Contents},
 };
 use haptic_model::{
@@ -51,6 +51,14 @@ impl RunningState {
         }
         outcome
     }
+}
+
+/// Where operations lead.
+enum OperatedTarget {
+    /// Operations bring some of its contents.
+    Verified(Arc<TargetBundle>),
+    /// HAProxy is sent none of its contents: they are verified beside the operations.
+    Unverified(UnverifiedTarget),
 }
 
 /// An order on its way, with what it changes.
@@ -119,12 +127,34 @@ impl<'a> ApplyOrder<'a> {
 
     /// The bundle that `apply` leads to, with what is needed of it.
     async fn resolve(&self, apply: Apply) -> Result<Arc<TargetBundle>, Outcome> {
-        let loaded = self.state.loaded();
-        let resolved = self.disk.run(move |bundles, stored| {
+        self.of_available(self.state.loaded(), |available| available.resolve(apply)).await.map(Arc::new)
+    }
+
+    /// `target` with its contents, when HAProxy ran `loaded` before any operation.
+    async fn verify(
+        &self,
+        target: OperatedTarget,
+        loaded: LoadedBundle,
+    ) -> Result<Arc<TargetBundle>, Outcome> {
+        match target {
+            OperatedTarget::Verified(target) => Ok(target),
+            OperatedTarget::Unverified(target) => {
+                self.of_available(loaded, |available| available.verify(target)).await.map(Arc::new)
+            }
+        }
+    }
+
+    /// What `ask` makes of the files that there are, while HAProxy runs `loaded`.
+    async fn of_available<T: Send + 'static>(
+        &self,
+        loaded: LoadedBundle,
+        ask: impl FnOnce(Available<'_>) -> Result<T, Outcome> + Send + 'static,
+    ) -> Result<T, Outcome> {
+        let asked = self.disk.run(move |bundles, stored| {
             let live = if let LoadedBundle::Unsaved(target) = &loaded { Some(&**target) } else { None };
-            Available { bundles, stored, live }.resolve(apply)
+            ask(Available { bundles, stored, live })
         });
-        resolved.await?.map(Arc::new)
+        asked.await?
     }
 
     fn running_digest(&self) -> Option<Digest> {
@@ -139,8 +169,20 @@ impl<'a> ApplyOrder<'a> {
         apply: Apply,
         operations: &[Operation],
     ) -> Result<(Arc<TargetBundle>, Outcome), Outcome> {
-        let worker = self.state.connect().await?;
-        if let LoadedBundle::Unknown { why, .. } = self.state.loaded() {
+        let mut worker = self.state.connect().await?;
+        let outcome = self.operate_on(&mut worker, apply, operations).await;
+        self.haproxy.sockets.keep(worker);
+        outcome
+    }
+
+    async fn operate_on(
+        &self,
+        worker: &mut Worker,
+        apply: Apply,
+        operations: &[Operation],
+    ) -> Result<(Arc<TargetBundle>, Outcome), Outcome> {
+        let before = self.state.loaded();
+        if let LoadedBundle::Unknown { why, .. } = before {
             return Err(reload_may_help(why));
         }
         let (running, base) = (self.running_digest(), apply.base);
@@ -148,50 +190,49 @@ impl<'a> ApplyOrder<'a> {
         if running != base && !again {
             return Err(Outcome::Conflict { running });
         }
-        let target = self.resolve(apply).await?;
         if again && base != running {
             // The same order again.
-            return Ok((target, applied(worker.pid)));
+            return Ok((self.resolve(apply).await?, applied(worker.pid)));
         }
-        let contents = self.contents(target.clone(), operations).await?;
-        let unknown = |why: String| LoadedBundle::Unknown { from: self.state.running(), why };
-        let before = self.state.loaded();
+        let accepted = self.of_available(before.clone(), |available| available.accept(apply)).await?;
+        let brought: Vec<String> = operations.iter().filter_map(ops::content_of).map(str::to_owned).collect();
+        let mut target = OperatedTarget::Unverified(accepted);
+        let mut contents = Contents::new();
+        if !brought.is_empty() {
+            let verified = self.verify(target, before.clone()).await?;
+            contents = self.contents(verified.clone(), brought).await?;
+            target = OperatedTarget::Verified(verified);
+        }
+        let from = self.state.running();
+        let unknown = |why: String| LoadedBundle::Unknown { from, why };
         if let Err(e) = self.state.set_loaded(unknown("operations were interrupted".to_owned())) {
             // Nothing was sent: HAProxy runs what it ran, and no reload is needed once this can be noted.
             self.state.lock().loaded = before;
             return Err(failed(format!("the agent cannot note what it does to HAProxy: {e}")));
         }
-        let outcome = match ops::run::run(self.haproxy, operations, &contents).await {
-            Ok(pid) if pid == worker.pid => Ok(()),
-            Ok(_) => Err("HAProxy was restarted meanwhile".to_owned()),
-            Err(why) => Err(why),
-        };
+        let (done, verified) = tokio::join!(
+            ops::run::run(self.haproxy, worker, operations, &contents),
+            self.verify(target, before.clone()),
+        );
+        let outcome = done.and_then(|()| verified.map_err(unverified));
         let loaded = match &outcome {
             Err(_) if operations.is_empty() => before,
-            Ok(()) if self.disk.stored().is_some_and(|stored| stored.digest == target.digest) => {
+            Ok(target) if self.disk.stored().is_some_and(|stored| stored.digest == target.digest) => {
                 LoadedBundle::Stored
             }
-            Ok(()) => LoadedBundle::Unsaved(target.clone()),
+            Ok(target) => LoadedBundle::Unsaved(target.clone()),
             Err(why) => unknown(why.clone()),
         };
         if outcome.is_ok() {
             self.state.lock().last_failure = None;
         }
         self.state.note_loaded(loaded);
-        outcome.map_err(reload_may_help)?;
+        let target = outcome.map_err(reload_may_help)?;
         Ok((target, applied(worker.pid)))
     }
 
-    /// The contents of the target's files that `operations` bring.
-    async fn contents(
-        &self,
-        target: Arc<TargetBundle>,
-        operations: &[Operation],
-    ) -> Result<Contents, Outcome> {
-        let paths: Vec<String> = operations.iter().filter_map(ops::content_of).map(str::to_owned).collect();
-        if paths.is_empty() {
-            return Ok(Contents::new());
-        }
+    /// The contents of these of the target's files.
+    async fn contents(&self, target: Arc<TargetBundle>, paths: Vec<String>) -> Result<Contents, Outcome> {
         let read = self.disk.run(move |bundles, stored| {
             let content = |path: String| {
                 let content = target.content(bundles, stored, &path)?;
@@ -224,7 +265,7 @@ impl<'a> ApplyOrder<'a> {
     /// Makes a written bundle the one that counts, while HAProxy goes on with what it runs. Only with the apply lock.
     async fn count(&self, stored: StoredBundle) -> Result<(), Outcome> {
         // A HAProxy that was started since it was last looked at began with the files before these.
-        let worker = self.state.connect().await?;
+        let worker = self.state.connect_idle().await?;
         let loaded = self.loaded_beside(&stored).await?;
         if !matches!(loaded, LoadedBundle::Stored) {
             self.state
@@ -274,7 +315,7 @@ impl<'a> ApplyOrder<'a> {
         let is_there = matches!(self.state.loaded(), LoadedBundle::Stored) && running == Some(apply.target);
         if is_there && base != running && self.disk.intact().await {
             // The same order again.
-            return Ok(applied(self.state.connect().await?.pid));
+            return Ok(applied(self.state.connect_idle().await?.pid));
         }
         if running != base {
             return Err(Outcome::Conflict { running });
@@ -379,6 +420,17 @@ impl From<SocketError> for Outcome {
 /// Without a reload.
 fn applied(worker_pid: u32) -> Outcome {
     Outcome::Applied { reloaded: false, worker_pid, log: String::new() }
+}
+
+/// Why operations that HAProxy carried out lead to no bundle that the agent has.
+fn unverified(why: Outcome) -> String {
+    match why {
+        Outcome::Failed { message } => message,
+        Outcome::Missing { paths } => {
+            format!("what the contents of {} were made from is gone", paths.join(", "))
+        }
+        other => format!("the bundle's contents cannot be verified: {other:?}"),
+    }
 }
 
 fn failed(message: String) -> Outcome {

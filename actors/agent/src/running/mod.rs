@@ -11,7 +11,7 @@ use crate::{
         live::{RunningRecord, WorkerIdentity},
         target::TargetBundle,
     },
-    haproxy::{HaproxyProcess, channel::SocketError},
+    haproxy::{HaproxyProcess, channel::SocketError, connection::Worker},
     options::{AgentError, AgentOptions},
 };
 use haptic_model::agent_api::Running;
@@ -179,20 +179,27 @@ impl RunningState {
 
     // --- restarts ----------------------------------------------------------------------------------
 
-    /// Asks which worker runs. Another one than before, which no order has started, runs what is on disk. Only with the apply
-    /// lock.
+    /// A connection to the worker that runs. Another one than before, which no order has started, runs what is on disk. Only with the
+    /// apply lock.
     ///
     /// # Errors
     /// HAProxy does not answer.
-    async fn connect(&self) -> Result<WorkerIdentity, SocketError> {
+    async fn connect(&self) -> Result<Worker, SocketError> {
         let connection = self.haproxy.current_worker().await?;
         let worker = connection.identity();
-        self.haproxy.sockets.keep(connection);
         match self.set_worker(worker) {
             Some(before) if before == worker => {}
             None if !self.loaded().is_exact() => self.note_loaded(self.loaded()),
             _ => self.restarted(),
         }
+        Ok(connection)
+    }
+
+    /// As [`Self::connect`], for whoever has nothing to say to the worker: the connection is kept.
+    async fn connect_idle(&self) -> Result<WorkerIdentity, SocketError> {
+        let connection = self.connect().await?;
+        let worker = connection.identity();
+        self.haproxy.sockets.keep(connection);
         Ok(worker)
     }
 
@@ -225,7 +232,7 @@ impl RunningState {
         }
         drop(worker);
         let Ok(_lock) = self.apply_lock.try_lock() else { return };
-        if let Err(error) = self.connect().await {
+        if let Err(error) = self.connect_idle().await {
             tracing::debug!(%error, "HAProxy began anew and does not answer yet");
         }
     }

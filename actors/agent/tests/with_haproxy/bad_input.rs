@@ -12,6 +12,7 @@ use haptic_model::{
     Operation,
     agent_api::{Epoch, Outcome},
 };
+use haptic_text::Content;
 use std::time::{Duration, Instant};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -111,6 +112,61 @@ async fn a_map_of_a_million_entries_is_replaced_in_bounded_time() {
     assert!(matches!(outcome, Outcome::Applied { reloaded: false, .. }), "{outcome:?}");
     assert!(begun.elapsed() < Duration::from_secs(240), "it took {:?}", begun.elapsed());
     assert_eq!(setting.get("/map999999").await.unwrap(), "v999999");
+    agent.stop(false).await;
+}
+
+/// Another content than the order's digest names.
+fn other_content() -> Content {
+    Content::Whole("/map other\n".to_owned())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_operations_whose_files_are_not_what_their_digests_say_a_reload_is_asked_for() {
+    let setting = Setting::new("HAPTIC_HAPROXY_3_4");
+    let agent = setting.agent().await;
+    let [one, two] = [Backend::start("one").await, Backend::start("two").await];
+    let [first, second] = [&one, &two].map(|backend| setting.files(&[backend.line("s1")]));
+    bring(&agent, None, &first).await;
+    let mut wrong = order(Some(&first), &second, runtime([two.replaces("s1")]));
+    wrong.contents.insert("haproxy.cfg".to_owned(), other_content());
+    match agent.apply(wrong).await {
+        Outcome::Refused { message, reload_may_help: true } => {
+            assert!(message.contains("\"haproxy.cfg\" is not what its digest says"), "{message}");
+        }
+        outcome => panic!("{outcome:?}"),
+    }
+    let status = agent.status().await;
+    assert!(!status.exact && status.stored.map(|stored| stored.digest) == Some(digest(&first)), "{status:?}");
+    bring(&agent, Some(&first), &second).await;
+    assert_eq!(setting.get("/").await.unwrap(), "two");
+    assert!(agent.status().await.exact);
+    agent.stop(false).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_content_that_is_not_what_its_digest_says_never_reaches_haproxy() {
+    let setting = Setting::new("HAPTIC_HAPROXY_3_4");
+    let agent = setting.agent().await;
+    let first = setting.files(&[]);
+    let mut second = first.clone();
+    second.insert("maps/a.map".to_owned(), "/map second\n".to_owned());
+    bring(&agent, None, &first).await;
+    let right =
+        order(Some(&first), &second, runtime([Operation::ReplaceMap { map: "maps/a.map".to_owned() }]));
+    let mut wrong = right.clone();
+    wrong.contents.insert("maps/a.map".to_owned(), other_content());
+    match agent.apply(wrong).await {
+        Outcome::Failed { message } => assert!(message.contains("is not what its digest says"), "{message}"),
+        outcome => panic!("{outcome:?}"),
+    }
+    let status = agent.status().await;
+    assert!(
+        status.exact && status.running.map(|running| running.digest) == Some(digest(&first)),
+        "{status:?}"
+    );
+    assert!(!setting.get("/map").await.is_ok_and(|answer| answer == "other"));
+    assert!(matches!(agent.apply(right).await, Outcome::Applied { reloaded: false, .. }));
+    assert_eq!(setting.get("/map").await.unwrap(), "second");
     agent.stop(false).await;
 }
 
