@@ -65,6 +65,8 @@ pub struct Snapshot {
 struct StoreEntry {
     object: Arc<Object>,
     key: Key,
+    /// Shared by versions of the object that differ in `status` alone, of a store that knows of such: see [`Snapshot::apply_beside_status`].
+    beside_status: Option<Arc<()>>,
 }
 
 /// One object that two snapshots of a store do not share: added, removed, changed, or under another key.
@@ -74,6 +76,8 @@ pub struct Difference<'a> {
     pub before: Option<(&'a Arc<Object>, &'a Key)>,
     /// What the later one has.
     pub after: Option<(&'a Arc<Object>, &'a Key)>,
+    /// Whether nothing differs but `status` of one object, as far as the store was told.
+    pub is_status_only: bool,
 }
 
 /// The objects of one full key.
@@ -135,33 +139,49 @@ impl Snapshot {
 
     /// Puts `object` under `key` and takes it from the key it had before.
     /// Its version is set to this store's next one.
-    pub fn apply(&mut self, mut object: Object, key: Key) -> StoreChange {
+    pub fn apply(&mut self, object: Object, key: Key) -> StoreChange {
+        self.apply_marked(object, key, |_| None)
+    }
+
+    /// As [`Self::apply`], in a store of objects whose `status` this program writes itself. `is_same`: nothing else of it differs from the
+    /// version before.
+    pub fn apply_beside_status(&mut self, object: Object, key: Key, is_same: bool) -> StoreChange {
+        self.apply_marked(object, key, |before| Some(before.filter(|_| is_same).unwrap_or_default()))
+    }
+
+    fn apply_marked(
+        &mut self,
+        mut object: Object,
+        key: Key,
+        beside_status: impl FnOnce(Option<Arc<()>>) -> Option<Arc<()>>,
+    ) -> StoreChange {
         let name = name_of(&object.reference);
-        let change = match self.objects.get(&name) {
+        let (change, before) = match self.objects.get(&name) {
             Some(old) if old.key == key && self.same_content(&old.object, &object) => {
                 return StoreChange::Unchanged;
             }
             Some(old) => {
-                let old = old.key.clone();
+                let (old, before) = (old.key.clone(), old.beside_status.clone());
                 self.version += 1;
                 self.leave(&object.reference, &old);
-                StoreChange::Modified
+                (StoreChange::Modified, before)
             }
             None => {
                 self.version += 1;
-                StoreChange::Created
+                (StoreChange::Created, None)
             }
         };
         object.version = self.version;
         self.enter(&object.reference, &key);
-        self.put(name, StoreEntry { object: Arc::new(object), key });
+        let beside_status = beside_status(before);
+        self.put(name, StoreEntry { object: Arc::new(object), key, beside_status });
         change
     }
 
     /// Puts another store's version of an object under `key`, the very same piece of memory.
     pub fn restore(&mut self, object: Arc<Object>, key: Key) {
         let name = name_of(&object.reference);
-        let entry = StoreEntry { object, key };
+        let entry = StoreEntry { object, key, beside_status: None };
         match self.objects.get(&name) {
             Some(old) if *old == entry => return,
             Some(old) => {
@@ -289,9 +309,13 @@ impl Snapshot {
     pub fn differences_from<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = Difference<'a>> {
         let side = |entry: &'a StoreEntry| Some((&entry.object, &entry.key));
         before.objects.diff(&self.objects).map(move |item| match item {
-            DiffItem::Add(_, new) => Difference { before: None, after: side(new) },
-            DiffItem::Update { old, new } => Difference { before: side(old.1), after: side(new.1) },
-            DiffItem::Remove(_, old) => Difference { before: side(old), after: None },
+            DiffItem::Add(_, new) => Difference { before: None, after: side(new), is_status_only: false },
+            DiffItem::Update { old: (_, old), new: (_, new) } => Difference {
+                before: side(old),
+                after: side(new),
+                is_status_only: old.is_same_beside_status(new),
+            },
+            DiffItem::Remove(_, old) => Difference { before: side(old), after: None, is_status_only: false },
         })
     }
 
@@ -351,6 +375,13 @@ impl Snapshot {
     /// On-demand entries hold no JSON: any event means a change there.
     fn same_content(&self, old: &Object, new: &Object) -> bool {
         self.fetch.is_none() && old.json == new.json
+    }
+}
+
+impl StoreEntry {
+    fn is_same_beside_status(&self, other: &Self) -> bool {
+        let marks = self.beside_status.as_ref().zip(other.beside_status.as_ref());
+        self.key == other.key && marks.is_some_and(|(one, other)| Arc::ptr_eq(one, other))
     }
 }
 
@@ -622,6 +653,34 @@ mod tests {
         let expected = ["007 a/007 > 007 a/007", "042 a/042 > 042 a/other", "300 a/300 > -", "- > new a/new"];
         assert_eq!(found, expected);
         assert!(!store.is_unchanged_since(&before));
+    }
+
+    #[test]
+    fn of_a_store_that_is_told_it_is_known_where_a_status_alone_differs() {
+        let mut store = Snapshot::full();
+        let mut put = |name: &str, json: &str, is_same| {
+            store.apply_beside_status(object("a", name, json), key(&["a", name]), is_same);
+            store.clone()
+        };
+        put("y", "1", false);
+        let first = put("x", "1", false);
+        let status = put("x", "2", true);
+        let spec = put("x", "3", false);
+        let both = put("x", "4", true);
+        let is_status_only = |before: &Snapshot, after: &Snapshot| {
+            after.differences_from(before).map(|difference| difference.is_status_only).collect::<Vec<_>>()
+        };
+        assert_eq!(is_status_only(&first, &status), [true]);
+        assert_eq!(is_status_only(&first, &spec), [false]);
+        assert_eq!(is_status_only(&first, &both), [false], "whatever came last");
+        assert_eq!(is_status_only(&spec, &both), [true]);
+        assert_eq!(is_status_only(&Snapshot::full(), &first), [false, false]);
+        let mut untold = first.clone();
+        untold.apply(object("a", "x", "2"), key(&["a", "x"]));
+        assert_eq!(is_status_only(&first, &untold), [false]);
+        let mut elsewhere = first.clone();
+        elsewhere.apply_beside_status(object("a", "x", "2"), key(&["a", "other"]), true);
+        assert_eq!(is_status_only(&first, &elsewhere), [false], "it is found elsewhere");
     }
 
     #[test]

@@ -264,17 +264,18 @@ impl StoreWriter {
                 return;
             }
         }
-        let before = self.snapshot.get(&reference.namespace, &reference.name).filter(|_| self.owns_status);
-        let before = before.map(|before| before.json.clone());
-        let now = incoming.object.json.clone();
-        let change = self.snapshot.apply(incoming.object, incoming.key);
-        if change == StoreChange::Modified
-            && before.is_some_and(|before| ingest::is_same_but_status(&before.bytes(), &now.bytes()))
-        {
-            self.has_news = true;
-            return;
+        if !self.owns_status {
+            let change = self.snapshot.apply(incoming.object, incoming.key);
+            return self.count(change, &reference);
         }
-        self.count(change, &reference);
+        let before = self.snapshot.get(&reference.namespace, &reference.name).map(|before| &before.json);
+        let before = before.filter(|before| **before != incoming.object.json);
+        let is_same = before
+            .is_some_and(|before| ingest::is_same_but_status(&before.bytes(), &incoming.object.json.bytes()));
+        match self.snapshot.apply_beside_status(incoming.object, incoming.key, is_same) {
+            StoreChange::Modified if is_same => self.has_news = true,
+            change => self.count(change, &reference),
+        }
     }
 
     /// What is too large is not taken: the version before stays, unless that is too large itself.
@@ -456,7 +457,11 @@ mod tests {
             writer.apply(scopes(&[""]));
             list(&mut writer, "", &[("a", "x", r#"{"spec":1}"#)]);
             writer.take_changes();
+            let before = writer.snapshot().clone();
             assert_eq!(put(&mut writer, r#"{"spec":1,"status":{"a":1}}"#), Some(counted));
+            let now = writer.snapshot().clone();
+            let mut differences = now.differences_from(&before);
+            assert!(differences.next().is_some_and(|difference| difference.is_status_only == owns_status));
             assert_eq!(put(&mut writer, r#"{"spec":1,"status":{"a":1}}"#), None);
             assert_eq!(
                 &*writer.snapshot().get("a", "x").unwrap().json.bytes(),

@@ -196,7 +196,9 @@ impl GatewayModel {
         is_moved |= services.iter().any(|service| self.ground.policies.names(service));
         let mut stale: BTreeSet<RouteId> = self.counting.due_routes().into_iter().collect();
         for (kind, resources) in ROUTES {
-            let changed = self.routes.entry(kind).or_default().update(of(resources));
+            let counting = &mut self.counting;
+            let renew = |name, before: &_, now: &_| counting.renew(&(kind, name), before, now);
+            let changed = self.routes.entry(kind).or_default().update_and_renew(of(resources), renew);
             stale.extend(changed.into_iter().map(|(name, _)| (kind, name)));
         }
         if is_moved && self.move_ground(&settings) {

@@ -16,8 +16,18 @@ pub(super) struct ParsedObjects<T> {
 }
 
 impl StoredObjects {
-    /// Takes the store as it is now. Returns the names of the objects that are different, with what there is of them.
+    /// Takes the store as it is now. Returns the names of the objects that are different, in more than their `status`, with what there is
+    /// of them.
     pub fn update(&mut self, store: Option<&Arc<Snapshot>>) -> Vec<(NamespacedName, Option<Arc<Object>>)> {
+        self.update_and_renew(store, |_, _, _| {})
+    }
+
+    /// The same; `renew` gets what differs in its `status` alone: its name, what there was and what there is.
+    pub fn update_and_renew(
+        &mut self,
+        store: Option<&Arc<Snapshot>>,
+        mut renew: impl FnMut(NamespacedName, &Arc<Object>, &Arc<Object>),
+    ) -> Vec<(NamespacedName, Option<Arc<Object>>)> {
         let none = Arc::new(Snapshot::full());
         let before = std::mem::replace(&mut self.0, store.cloned()).unwrap_or_else(|| none.clone());
         let now = store.unwrap_or(&none);
@@ -26,6 +36,11 @@ impl StoredObjects {
         }
         let changed = now.differences_from(&before).filter_map(|difference| {
             let now = difference.after.map(|(object, _)| object);
+            if let Some((now, (before, _))) = now.zip(difference.before).filter(|_| difference.is_status_only)
+            {
+                renew(name_of(&now.reference), before, now);
+                return None;
+            }
             let named = now.or(difference.before.map(|(object, _)| object))?;
             Some((name_of(&named.reference), now.cloned()))
         });

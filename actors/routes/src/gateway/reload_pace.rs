@@ -79,6 +79,19 @@ impl CountingRoutes {
         self.pace.found(&object_of(id))
     }
 
+    /// `before` counts in a newer version that asks for the same.
+    pub fn renew(&mut self, id: &RouteId, before: &Arc<Object>, now: &Arc<Object>) {
+        if let Some(counting) = self.counting.get_mut(id).filter(|counting| Arc::ptr_eq(counting, before)) {
+            counting.clone_from(now);
+        }
+    }
+
+    /// Whether this version of a route is the one that counts.
+    #[cfg(test)]
+    pub fn holds(&self, id: &RouteId, version: &Arc<Object>) -> bool {
+        self.counting.get(id).is_some_and(|counting| Arc::ptr_eq(counting, version))
+    }
+
     /// What counts of a route that is as `routes` has it. With `is_free` all begins anew.
     pub fn admit(
         &mut self,

@@ -78,6 +78,18 @@ impl World {
         self.stores.get_mut(resource).unwrap().apply(Object { reference, version: 0, json }, key);
     }
 
+    /// As whoever writes statuses does.
+    fn write_status(&mut self, kind: &str, namespace: &str, name: &str) {
+        let resource = RESOURCES.iter().find(|(_, known, _)| *known == kind).unwrap().0;
+        let store = self.stores.get_mut(resource).unwrap();
+        let (object, key) =
+            store.entry(namespace, name).map(|(object, key)| (object.clone(), key.clone())).unwrap();
+        let mut value = object.value().unwrap();
+        value["status"] = json!({"written": value["status"]["written"].as_u64().unwrap_or_default() + 1});
+        let json = value.to_string().into_bytes().into();
+        store.apply_beside_status(Object { json, ..Object::clone(&object) }, key, true);
+    }
+
     fn delete(&mut self, kind: &str, name: &NamespacedName) {
         let resource = RESOURCES.iter().find(|(_, known, _)| *known == kind).unwrap().0;
         self.stores.get_mut(resource).unwrap().remove(&ObjectRef::new(resource, &name.0, &name.1));
@@ -619,4 +631,30 @@ fn what_the_last_route_needed_stays_for_the_time_of_the_hold() {
     assert_eq!(needs(&mut world, None), ["lists", "lua"]);
     world.delete("HTTPRoute", &name("shop", "cart"));
     assert!(needs(&mut world, None).is_empty());
+}
+
+#[test]
+fn a_status_that_is_written_has_nothing_resolved_anew() {
+    let mut world = World::new();
+    world.gateway("web", json!([{"name": "http", "port": 80, "protocol": "HTTP", "allowedRoutes": {"namespaces": {"from": "All"}}}]));
+    let route = json!({"parentRefs": [{"namespace": "edge", "name": "web"}], "hostnames": ["a.example"],
+        "rules": [{"backendRefs": [{"name": "s1", "port": 80}]}]});
+    world.put("HTTPRoute", "shop", "r", route);
+    let id = (RouteKind::Http, (Arc::from("shop"), Arc::from("r")));
+    // The first one that is written is not known to be the same as what was there before.
+    for (kind, namespace, name) in [("HTTPRoute", "shop", "r"), ("Gateway", "edge", "web")] {
+        world.write_status(kind, namespace, name);
+    }
+    world.resolved();
+    let (resolved, ground) = (world.model.resolved[&id].clone(), world.model.ground.clone());
+    for (kind, namespace, name) in [("HTTPRoute", "shop", "r"), ("Gateway", "edge", "web")] {
+        world.write_status(kind, namespace, name);
+    }
+    world.resolved();
+    assert!(Arc::ptr_eq(&resolved, &world.model.resolved[&id]) && Arc::ptr_eq(&ground, &world.model.ground));
+    let present = world.stores["httproutes"].get("shop", "r").unwrap();
+    assert!(world.model.counting.holds(&id, present), "the version before is in nobody's memory");
+    world.put("HTTPRoute", "shop", "r", json!({"hostnames": ["b.example"]}));
+    world.resolved();
+    assert!(!world.model.resolved.get(&id).is_some_and(|now| Arc::ptr_eq(&resolved, now)));
 }
