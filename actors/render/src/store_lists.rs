@@ -80,7 +80,7 @@ impl StoreList {
         // Nobody has them any more, as a rule: ten thousand handles are not even counted then.
         let mut handles = Arc::unwrap_or_clone(before.handles);
         let mut addresses = Arc::unwrap_or_clone(before.addresses);
-        for Difference { before: gone, after: come } in changes {
+        for Difference { before: gone, after: come, .. } in changes {
             let Some((named, _)) = come.or(gone) else { continue };
             let place =
                 handles.binary_search_by(|handle| name_of(handle).cmp(&Some(names(&named.reference))));
