@@ -2,9 +2,9 @@
 
 use super::state::{DebugState, json_of};
 use actix_web::{HttpResponse, web};
-use haptic_commentator::HistoryEntry;
+use haptic_commentator::{HistoryEntry, MessageLevel};
 use haptic_model::Generation;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -19,12 +19,40 @@ pub(super) struct JournalQuery {
     limit: Option<usize>,
 }
 
+/// Written as it is: of an event by the thousand a tree of JSON would take several times its text.
+#[derive(Serialize)]
+struct GenerationsPage<'h> {
+    rendered: Option<Value>,
+    timelines: Vec<Timeline<'h>>,
+    validated: Option<Value>,
+}
+
+/// When each event of a generation was after its first one.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Timeline<'h> {
+    generation: Generation,
+    outcome: &'static str,
+    steps: Vec<TimelineStep<'h>>,
+    unix_ms: u128,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TimelineStep<'h> {
+    after_ms: u128,
+    kind: &'static str,
+    level: MessageLevel,
+    object: Option<&'h str>,
+    text: &'h str,
+}
+
 pub(super) async fn events(state: web::Data<DebugState>, wanted: web::Query<JournalQuery>) -> HttpResponse {
     let found = match wanted.generation {
         Some(generation) => state.readers.history.of_generation(Generation(generation)),
         None => state.readers.history.latest(wanted.limit.unwrap_or(EVENTS)),
     };
-    json_of(&json!(found.iter().map(AsRef::as_ref).collect::<Vec<_>>()))
+    json_of(&found.iter().map(AsRef::as_ref).collect::<Vec<&HistoryEntry>>())
 }
 
 pub(super) async fn generations(state: web::Data<DebugState>) -> HttpResponse {
@@ -35,12 +63,12 @@ pub(super) async fn generations(state: web::Data<DebugState>) -> HttpResponse {
     let validated = (*state.readers.validated.latest()).as_ref().map(
         |v| json!({"generation": v.generation(), "digest": v.bundle().digest, "checkMs": v.took.as_millis()}),
     );
-    let timelines = timelines(&state.readers.history.latest(usize::MAX));
-    json_of(&json!({"rendered": rendered, "validated": validated, "timelines": timelines}))
+    let history = state.readers.history.latest(usize::MAX);
+    json_of(&GenerationsPage { rendered, timelines: timelines(&history), validated })
 }
 
-/// The latest generations, newest first: when each of its events was after its first one.
-fn timelines(history: &[Arc<HistoryEntry>]) -> Vec<Value> {
+/// The latest generations, newest first.
+fn timelines(history: &[Arc<HistoryEntry>]) -> Vec<Timeline<'_>> {
     let mut generations: BTreeMap<Generation, Vec<&HistoryEntry>> = BTreeMap::new();
     for entry in history {
         if let Some(generation) = entry.generation {
@@ -50,16 +78,16 @@ fn timelines(history: &[Arc<HistoryEntry>]) -> Vec<Value> {
     generations.iter().rev().take(SHOWN).map(|(generation, entries)| timeline(*generation, entries)).collect()
 }
 
-fn timeline(generation: Generation, entries: &[&HistoryEntry]) -> Value {
-    let began = entries.first().map_or(0, |entry| entry.unix_ms);
-    let steps: Vec<Value> = entries
-        .iter()
-        .map(|entry| {
-            json!({"kind": entry.kind, "afterMs": entry.unix_ms.saturating_sub(began), "level": entry.level,
-                "text": entry.text, "object": entry.object})
-        })
-        .collect();
-    json!({"generation": generation, "unixMs": began, "outcome": outcome(entries), "steps": steps})
+fn timeline<'h>(generation: Generation, entries: &[&'h HistoryEntry]) -> Timeline<'h> {
+    let unix_ms = entries.first().map_or(0, |entry| entry.unix_ms);
+    let steps = entries.iter().map(|entry| TimelineStep {
+        after_ms: entry.unix_ms.saturating_sub(unix_ms),
+        kind: entry.kind,
+        level: entry.level,
+        object: entry.object.as_deref(),
+        text: &entry.text,
+    });
+    Timeline { generation, outcome: outcome(entries), steps: steps.collect(), unix_ms }
 }
 
 /// How far it came, in a word.

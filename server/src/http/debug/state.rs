@@ -3,6 +3,7 @@
 use crate::logging::LogLevel;
 use actix_web::{HttpResponse, http::header};
 use haptic_inspect::{Readers, recording::stream::RecordingSource};
+use serde::Serialize;
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -21,11 +22,16 @@ pub struct DebugState {
     pub events: haptic_runtime::Events,
 }
 
-pub(super) fn json_of(value: &Value) -> HttpResponse {
-    HttpResponse::Ok()
-        .content_type("application/json")
-        .insert_header((header::CACHE_CONTROL, "no-store"))
-        .body(format!("{value:#}\n"))
+pub(super) fn json_of(value: &impl Serialize) -> HttpResponse {
+    match serde_json::to_string_pretty(value) {
+        Ok(text) => HttpResponse::Ok()
+            .content_type("application/json")
+            .insert_header((header::CACHE_CONTROL, "no-store"))
+            .body(text + "\n"),
+        Err(error) => {
+            HttpResponse::InternalServerError().body(format!("this page cannot be written: {error}\n"))
+        }
+    }
 }
 
 /// That there is no such page.
