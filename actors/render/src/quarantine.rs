@@ -9,7 +9,7 @@ use haptic_model::{FailureReport, Snapshots};
 use std::sync::Arc;
 
 /// A render in which nobody stops the others.
-pub type QuarantinedRender = quarantine::QuarantinedRender<Rendering>;
+pub type QuarantinedRender = quarantine::QuarantineOutcome<Rendering>;
 
 impl RenderJob<'_> {
     /// Renders without what is held back and what this render finds at fault.

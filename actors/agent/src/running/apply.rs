@@ -198,7 +198,8 @@ impl<'a> ApplyOrder<'a> {
         let brought: Vec<String> = operations.iter().filter_map(ops::content_of).map(str::to_owned).collect();
         let mut target = OperatedTarget::Unverified(accepted);
         let mut contents = Contents::new();
-        if !brought.is_empty() {
+        // What brings a content waits for it, and so does what brings nothing: then HAProxy is as it was, whatever is wrong.
+        if !brought.is_empty() || operations.is_empty() {
             let verified = self.verify(target, before.clone()).await?;
             contents = self.contents(verified.clone(), brought).await?;
             target = OperatedTarget::Verified(verified);

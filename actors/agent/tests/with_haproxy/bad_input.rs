@@ -144,6 +144,24 @@ async fn after_operations_whose_files_are_not_what_their_digests_say_a_reload_is
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn where_no_operation_is_needed_a_content_that_is_not_what_its_digest_says_changes_nothing() {
+    let setting = Setting::new("HAPTIC_HAPROXY_3_4");
+    let agent = setting.agent().await;
+    let first = setting.files(&[]);
+    let mut second = first.clone();
+    second.get_mut("haproxy.cfg").unwrap().push_str("# nothing else\n");
+    bring(&agent, None, &first).await;
+    let right = order(Some(&first), &second, runtime([]));
+    let mut wrong = right.clone();
+    wrong.contents.insert("haproxy.cfg".to_owned(), other_content());
+    let outcome = agent.apply(wrong).await;
+    assert!(matches!(outcome, Outcome::Failed { .. }), "{outcome:?}");
+    assert!(agent.status().await.exact);
+    assert!(matches!(agent.apply(right).await, Outcome::Applied { reloaded: false, .. }));
+    agent.stop(false).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_content_that_is_not_what_its_digest_says_never_reaches_haproxy() {
     let setting = Setting::new("HAPTIC_HAPROXY_3_4");
     let agent = setting.agent().await;

@@ -117,7 +117,7 @@ pub struct RenderTiming<'m> {
 
 /// A render in which nobody stops the others.
 #[derive(Debug)]
-pub struct QuarantinedRender<R> {
+pub struct QuarantineOutcome<R> {
     /// What was rendered; or what is wrong that is no object's fault, or was found so late that the next render is needed.
     pub rendering: Result<R, Faults>,
     /// The stores that it was made from.
@@ -135,11 +135,11 @@ impl QuarantineState {
         mut attempt: impl FnMut(&Snapshots) -> Result<R, Faults>,
         given: &GivenInputs<'_>,
         moment: &RenderTiming<'_>,
-    ) -> QuarantinedRender<R> {
+    ) -> QuarantineOutcome<R> {
         self.look(given, moment);
         if let Some(why) = self.trial.refusal() {
             let rendering = Err(Faults::of_templates(why.to_vec()));
-            return QuarantinedRender {
+            return QuarantineOutcome {
                 rendering,
                 snapshots: given.snapshots.clone(),
                 again: false,
@@ -150,11 +150,11 @@ impl QuarantineState {
         let faults = match attempt(&snapshots) {
             Ok(rendering) => {
                 self.last = snapshots.clone();
-                return QuarantinedRender { rendering: Ok(rendering), snapshots, again: false, renders: 1 };
+                return QuarantineOutcome { rendering: Ok(rendering), snapshots, again: false, renders: 1 };
             }
             Err(faults) => faults,
         };
-        let failed = |faults, snapshots, renders| QuarantinedRender {
+        let failed = |faults, snapshots, renders| QuarantineOutcome {
             rendering: Err(faults),
             snapshots,
             again: false,
@@ -179,7 +179,7 @@ impl QuarantineState {
             }
         }
         let again = rendering.as_ref().is_err_and(|more| self.hold_all(more, given, moment));
-        QuarantinedRender { rendering, snapshots, again, renders: 2 }
+        QuarantineOutcome { rendering, snapshots, again, renders: 2 }
     }
 
     /// An object may fail only once another one, whose path it takes over, is held back: a thousand of them would be found one
