@@ -399,7 +399,7 @@ fn changed(bad: &[&str]) -> Bundle {
 #[test]
 fn distrusted_namespaces_go_back_as_a_whole_with_few_checks_and_nobody_else_does() {
     let good = of_words(0, &[], "");
-    let in_these = async |distrusted: &str, bad: &[&str]| {
+    let in_these = |distrusted: &str, bad: &[&str]| {
         let terms = Terms { distrusted, ..Terms::since(&good) };
         let found = search(&changed(bad), terms, judge);
         (found.culprits, found.suspects.len(), found.checks)

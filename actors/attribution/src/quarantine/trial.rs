@@ -2,8 +2,8 @@
 //! configuration is at fault, however many objects there are. It is refused as a whole, and the last good bundle stays.
 //!
 //! While it is refused, nothing is rendered with it: what objects change is rendered with the last good one. Each try costs a whole
-//! render of it, and one of the last good one behind it, so it is tried again when what it failed for is other than it was; where nobody can tell what that is, after a while, if anything is other than it was. Both wait
-//! longer each time.
+//! render of it, and one of the last good one behind it, so it is tried again when what it failed for is other than it was; where nobody
+//! can tell what that is, after a while, if anything is other than it was. Both wait longer each time.
 //!
 //! What an object's block reads counts as the object at first: a Secret may have changed with the configuration. Once the
 //! configuration is refused it does not: endpoints change all the time.
