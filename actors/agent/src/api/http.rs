@@ -5,13 +5,15 @@
 
 use crate::{api::credentials::Authenticator, api::handle::AgentHandle, options::AgentError};
 use actix_web::{
-    App, HttpRequest, HttpResponse, HttpServer,
+    App, HttpRequest, HttpResponse, HttpServer, ResponseError,
     body::MessageBody,
     dev::{ServerHandle, ServiceRequest, ServiceResponse},
+    error::PayloadError,
     http::header::{self, ContentType},
     middleware::{Next, from_fn},
-    web::{self, Bytes, Data},
+    web::{self, Data},
 };
+use futures::TryStreamExt;
 use haptic_model::agent_api::{self, Apply, LARGEST_BODY, RunningBundle};
 use serde::Deserialize;
 use std::{net::SocketAddr, sync::Arc, time::Duration};
@@ -80,7 +82,6 @@ pub(crate) fn serve(
             .wrap(from_fn(move |request, next| count(counter.clone(), request, next)))
             .app_data(agent.clone())
             .app_data(authenticator.clone())
-            .app_data(web::PayloadConfig::new(LARGEST_BODY))
             .service(web::resource("/healthz").get(healthz))
             .service(web::resource("/readyz").get(readyz))
             .service(web::resource("/metrics").get(metrics))
@@ -183,7 +184,11 @@ fn bytes_of(bundle: &RunningBundle) -> usize {
     bundle.files.iter().map(|(path, content)| path.len() + content.len()).sum()
 }
 
-async fn apply(agent: Data<AgentHandle>, _: HttpRequest, body: Bytes) -> HttpResponse {
+async fn apply(agent: Data<AgentHandle>, request: HttpRequest, payload: web::Payload) -> HttpResponse {
+    let body = match body_of(&request, payload).await {
+        Ok(body) => body,
+        Err(error) => return error.error_response(),
+    };
     match serde_json::from_slice::<Apply>(&body) {
         Ok(order) => {
             drop(body);
@@ -193,6 +198,23 @@ async fn apply(agent: Data<AgentHandle>, _: HttpRequest, body: Bytes) -> HttpRes
             HttpResponse::BadRequest().json(error_json(&format!("this is not an apply order: {error}")))
         }
     }
+}
+
+/// The whole body, in memory that need not grow: an order may have megabytes, which would be there twice meanwhile.
+async fn body_of(request: &HttpRequest, mut payload: web::Payload) -> Result<Vec<u8>, PayloadError> {
+    let length = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+    let length: usize = length.and_then(|length| length.parse().ok()).unwrap_or_default();
+    if length > LARGEST_BODY {
+        return Err(PayloadError::Overflow);
+    }
+    let mut body = Vec::with_capacity(length);
+    while let Some(chunk) = payload.try_next().await? {
+        if body.len() + chunk.len() > LARGEST_BODY {
+            return Err(PayloadError::Overflow);
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
 }
 
 fn error_json(error: &str) -> serde_json::Value {
