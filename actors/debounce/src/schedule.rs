@@ -2,7 +2,8 @@
 //!
 //! * Leading edge: a change with no other change and no reconcile in the quiet time before it starts one at once.
 //! * Few follow: what comes close behind such a change waits for a fifth of the quiet time only, three times. A new route is a Service, its
-//!   endpoints and the route, one after the other: none of them is a stream yet. Whoever configured a longer quiet time wants them gathered.
+//!   endpoints and the route, one after the other: none of them is a stream yet. Not where reconciles cost more than the quiet time: whoever
+//!   writes in that rhythm would have all of a core. Whoever configured a longer quiet time wants them gathered.
 //! * In a stream, a reconcile starts after `quiet` without a change, and at the latest `max_wait` after the first
 //!   change it covers. The quiet time never resets that limit, so no stream can put a reconcile off.
 //! * Self-clocking: quiet is at least a quarter of the last reconcile's cost and `max_wait` at least twice it, so that
@@ -142,7 +143,7 @@ impl Schedule {
         let urgency = if self.is_isolated(now) {
             self.followers = FOLLOWERS;
             Urgency::AtOnce
-        } else if self.followers > 0 && self.pace.quiet <= Intervals::default().quiet {
+        } else if self.followers > 0 && self.may_follow() {
             Urgency::Soon
         } else {
             Urgency::Stream
@@ -205,6 +206,11 @@ impl Schedule {
             Some(due) => ScheduleAction::At(due),
             None => ScheduleAction::Nothing,
         }
+    }
+
+    fn may_follow(&self) -> bool {
+        let quiet = self.pace.quiet;
+        quiet <= Intervals::default().quiet && self.last_cost <= quiet
     }
 
     fn is_isolated(&self, now: Instant) -> bool {

@@ -18,6 +18,7 @@
 //! | served | a report proves it at fault, and it is still that version | held back for checks |
 //! | served | the same, and what its block read is other than it was | suspected; the first time, served |
 //! | served | a report suspects it | suspected |
+//! | served, as before, and settings for all have changed | a report accuses it | served; those settings are held back |
 //! | served | its namespace had two bundles refused, and it changes | suspected, until the namespace's pause ends |
 //! | held back | it is at fault again, which what stands in must be | the same, and nothing stands in |
 //! | held back | it is deleted | gone |

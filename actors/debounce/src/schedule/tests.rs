@@ -160,6 +160,14 @@ fn the_three_that_follow_an_isolated_change_hardly_wait_and_a_stream_does() {
 }
 
 #[test]
+fn what_follows_a_dear_reconcile_waits_as_a_stream_does() {
+    let epoch = Instant::now();
+    let changes = instants(epoch, &[100_000, 12_000]);
+    let runs = play(&changes, &[Duration::from_millis(10)], epoch);
+    assert_eq!(runs.last().map(|run| run.start - changes[1]), Some(Duration::from_millis(5)));
+}
+
+#[test]
 fn a_ceaseless_stream_cannot_put_a_reconcile_off() {
     let epoch = Instant::now();
     let changes = instants(epoch, &[1_000; 1_000]);
