@@ -403,7 +403,7 @@ fn held(route: &str, instead: Instead) -> Quarantine {
     let why = Diagnostic::error("haproxy", "unknown keyword");
     let (since, at) = (Generation(1), std::time::Instant::now());
     let one = Quarantined { object: object.clone(), why, instead, suspected: false, since, at };
-    Quarantine { held: [(object, one)].into() }
+    Quarantine { held: [(object, Arc::new(one))].into() }
 }
 
 #[actix::test]

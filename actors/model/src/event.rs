@@ -185,7 +185,7 @@ pub enum Event {
         /// With which generation.
         generation: Generation,
         /// What is held back now and was not before, or for another reason.
-        entered: Vec<Quarantined>,
+        entered: Vec<Arc<Quarantined>>,
         /// What was and is not any more.
         left: Vec<Released>,
         /// How many are held back now.

@@ -50,7 +50,7 @@ pub struct Released {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Quarantine {
     /// One entry an object.
-    pub held: BTreeMap<Arc<ObjectRef>, Quarantined>,
+    pub held: BTreeMap<Arc<ObjectRef>, Arc<Quarantined>>,
 }
 
 /// What a render knew of bundles that were refused before.

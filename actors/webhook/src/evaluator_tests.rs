@@ -278,7 +278,7 @@ async fn what_is_held_back_is_left_out_and_its_own_fault_is_no_news() {
         since: Generation(1),
         at: std::time::Instant::now(),
     };
-    fixture.quarantine.publish(Quarantine { held: [(object, held)].into() });
+    fixture.quarantine.publish(Quarantine { held: [(object, Arc::new(held))].into() });
     assert_eq!(fixture.says(put("b", &json!({}))).await, ReviewAnswer::allowed());
     message(&fixture.says(put("b", &bad)).await);
     assert_eq!(fixture.says(put("held", &json!({}))).await, ReviewAnswer::allowed());

@@ -87,10 +87,9 @@ impl Replacement {
 pub(super) struct QuarantineEntry {
     refused: Arc<Object>,
     instead: Option<Replacement>,
-    why: Diagnostic,
     found: FoundBy,
-    since: Generation,
-    at: Instant,
+    /// What everybody is told: the same memory from render to render.
+    told: Arc<Quarantined>,
     /// When a change of what its block had read counts, and when it is tried again without one. Of one that is only suspected,
     /// the second counts.
     rest: Option<(Instant, Instant)>,
@@ -111,6 +110,18 @@ impl QuarantineEntry {
             FoundBy::ByRender { .. } => 0,
         };
         let not_before = moment.now + pause(relapses);
+        let told = Quarantined {
+            object: refused.reference.clone(),
+            why,
+            instead: match &instead {
+                None => Instead::Nothing,
+                Some(Replacement { is_mended: true, .. }) => Instead::Defaults,
+                Some(_) => Instead::Former,
+            },
+            suspected: matches!(found, FoundBy::Suspected { .. }),
+            since: moment.generation,
+            at: moment.now,
+        };
         let rest = match &found {
             FoundBy::ByChecks { relapses, .. } => {
                 Some((moment.now + rest(relapses.saturating_sub(1)), moment.now + rest(relapses + 3)))
@@ -121,7 +132,7 @@ impl QuarantineEntry {
             }
             _ => None,
         };
-        Self { refused, instead, why, found, since: moment.generation, at: moment.now, rest, not_before }
+        Self { refused, instead, found, told: Arc::new(told), rest, not_before }
     }
 
     /// What is rendered in its place.
@@ -133,7 +144,8 @@ impl QuarantineEntry {
     pub fn leave_out(&mut self, why: Diagnostic) -> bool {
         let did = self.instead.take().is_some();
         if did {
-            self.why = why;
+            let told = Quarantined::clone(&self.told);
+            self.told = Arc::new(Quarantined { why, instead: Instead::Nothing, ..told });
         }
         did
     }
@@ -173,7 +185,7 @@ impl QuarantineEntry {
     }
 
     pub fn since(&self) -> Generation {
-        self.since
+        self.told.since
     }
 
     pub fn waits_until(&self, now: Instant) -> Option<Instant> {
@@ -199,19 +211,8 @@ impl QuarantineEntry {
         }
     }
 
-    pub fn described(&self, object: &Arc<ObjectRef>) -> Quarantined {
-        Quarantined {
-            object: object.clone(),
-            why: self.why.clone(),
-            instead: match &self.instead {
-                None => Instead::Nothing,
-                Some(Replacement { is_mended: true, .. }) => Instead::Defaults,
-                Some(_) => Instead::Former,
-            },
-            suspected: self.times_suspected().is_some(),
-            since: self.since,
-            at: self.at,
-        }
+    pub fn told(&self) -> &Arc<Quarantined> {
+        &self.told
     }
 }
 

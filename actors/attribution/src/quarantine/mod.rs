@@ -352,8 +352,7 @@ impl QuarantineState {
     /// What is held back, as everybody is told.
     #[must_use]
     pub fn described(&self) -> Quarantine {
-        let told =
-            |(object, entry): (&Arc<ObjectRef>, &QuarantineEntry)| (object.clone(), entry.described(object));
+        let told = |(object, entry): (&Arc<ObjectRef>, &QuarantineEntry)| (object.clone(), entry.told().clone());
         Quarantine { held: self.entries.iter().map(told).collect() }
     }
 
@@ -531,9 +530,10 @@ pub fn changes(
     before: &Quarantine,
     after: &Quarantine,
     snapshots: &Snapshots,
-) -> (Vec<Quarantined>, Vec<Released>) {
-    let is_news = |held: &&Quarantined| {
-        before.held.get(&held.object).is_none_or(|known| known.to_string() != held.to_string())
+) -> (Vec<Arc<Quarantined>>, Vec<Released>) {
+    let is_news = |held: &&Arc<Quarantined>| {
+        let known = before.held.get(&held.object);
+        known.is_none_or(|known| !Arc::ptr_eq(known, held) && known.to_string() != held.to_string())
     };
     let entered = after.held.values().filter(is_news).cloned().collect();
     let left = before

@@ -478,5 +478,5 @@ fn suspecting() -> Quarantine {
         since: Generation(1),
         at: std::time::Instant::now(),
     };
-    Quarantine { held: BTreeMap::from([(object, held)]) }
+    Quarantine { held: BTreeMap::from([(object, Arc::new(held))]) }
 }

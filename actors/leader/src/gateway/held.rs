@@ -9,7 +9,7 @@ use haptic_model::{
     gateway::{GatewayVerdicts, NamespacedName, ParentVerdict, RouteVerdict, StatusCondition},
 };
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 const PARTIALLY_INVALID: &str = "PartiallyInvalid";
 const REASON: &str = "UnsupportedValue";
@@ -31,7 +31,7 @@ pub(crate) fn routes(
     let stores: BTreeMap<&str, GatewayKind> =
         sources.iter().filter(is_route).map(|(kind, source)| (&*source.store, *kind)).collect();
     let proven = quarantine.held.values().filter(|held| !held.suspected);
-    let route = |held: &Quarantined| {
+    let route = |held: &Arc<Quarantined>| {
         let kind = *stores.get(&*held.object.resource)?;
         let key = StatusKey::new(kind, &held.object.namespace, &held.object.name);
         Some((key, HeldRoute { instead: held.instead, why: held.to_string() }))
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
     use haptic_model::{Diagnostic, Generation, ObjectRef, gateway::RouteKind};
     use serde_json::json;
-    use std::{sync::Arc, time::Instant};
+    use std::time::Instant;
 
     const ROUTE: GatewayKind = GatewayKind::Route(RouteKind::Http);
 
@@ -118,7 +118,7 @@ mod tests {
         let why = Diagnostic::error("haproxy", "unknown keyword");
         let (since, at) = (Generation(3), Instant::now());
         let held = Quarantined { object: object.clone(), why, instead, suspected, since, at };
-        Quarantine { held: [(object, held)].into() }
+        Quarantine { held: [(object, Arc::new(held))].into() }
     }
 
     fn sources() -> BTreeMap<GatewayKind, KindSource> {

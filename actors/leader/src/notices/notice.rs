@@ -82,7 +82,7 @@ pub fn of(event: &Event) -> Vec<Notice> {
                 note: released.to_string(),
                 once: false,
             });
-            fair(entered.iter().map(held_back)).into_iter().chain(fair(left)).collect()
+            fair(entered.iter().map(|held| held_back(held))).into_iter().chain(fair(left)).collect()
         }
         Event::Warned { diagnostic, .. } if diagnostic.object.is_some() => {
             blamed("Warned", "Render", std::slice::from_ref(diagnostic))

@@ -66,7 +66,7 @@ pub fn status(
         converged: format!("{converged}/{}", pods.len()),
         pods: pods.iter().map(|(pod, state)| published_pod(pod, state)).collect(),
         held_back: i64::try_from(quarantine.held.len()).unwrap_or(i64::MAX),
-        objects: quarantine.held.values().take(NAMED).map(published_object).collect(),
+        objects: quarantine.held.values().take(NAMED).map(|held| published_object(held)).collect(),
         conditions: vec![condition(before, CONVERGED, reached, reason, why, now), published],
     }
 }

@@ -100,7 +100,7 @@ pub(crate) mod standing {
     }
 
     pub(crate) fn quarantined(quarantine: &Quarantine) -> Vec<Notice> {
-        quarantine.held.values().map(notice::held_back).collect()
+        quarantine.held.values().map(|held| notice::held_back(held)).collect()
     }
 
     pub(crate) fn rejected(rejected: &AllLeftOut) -> Vec<Notice> {

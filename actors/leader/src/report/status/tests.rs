@@ -257,14 +257,14 @@ fn what_is_held_back_is_told_in_the_sentences_that_its_events_say() {
         let (since, at) = (Generation(3), std::time::Instant::now());
         (
             object.clone(),
-            haptic_model::Quarantined {
+            Arc::new(haptic_model::Quarantined {
                 object,
                 why,
                 instead: haptic_model::Instead::Nothing,
                 suspected: false,
                 since,
                 at,
-            },
+            }),
         )
     };
     let quarantine = haptic_model::Quarantine { held: ["a", "b", "c", "d", "e", "f", "g"].map(held).into() };
