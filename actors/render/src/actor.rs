@@ -66,6 +66,8 @@ pub struct RenderActor {
     own: OwnHandle<Self>,
     options: RenderOptions,
     workshop: RendererState,
+    /// Bytes of objects that each of the last attempts, but the last one, may keep the only copy of.
+    alone: Vec<usize>,
     detail: Detail,
 }
 
@@ -116,7 +118,7 @@ impl RenderActor {
     #[must_use]
     pub fn new(own: OwnHandle<Self>, options: RenderOptions) -> Self {
         let workshop = RendererState::continuing(&options);
-        Self { own, options, workshop, detail: Detail::default() }
+        Self { own, options, workshop, alone: Vec::new(), detail: Detail::default() }
     }
 
     fn finished(&mut self, order: &RenderOrder, done: RenderedJob, took: Duration) -> RenderEnded {
@@ -208,7 +210,7 @@ impl RenderActor {
     }
 
     /// Publishes what was rendered from, before anybody is told what came of it.
-    fn note_attempt(&self, order: &RenderOrder, config: &Arc<ActiveConfig>, outcome: &QuarantinedRender) {
+    fn note_attempt(&mut self, order: &RenderOrder, config: &Arc<ActiveConfig>, outcome: &QuarantinedRender) {
         let digest = outcome.rendering.as_ref().map(|rendering| rendering.bundle.digest);
         let attempt = Attempt {
             reconcile: order.reconcile.clone(),
@@ -219,8 +221,10 @@ impl RenderActor {
             held: self.workshop.quarantine().described(),
             outcome: digest.map_err(|faults| faults.clone().into_diagnostics()),
         };
-        let most = 1 + small_enough(&self.options.attempted.latest(), &attempt);
-        self.options.attempted.append(Arc::new(attempt), most.min(ATTEMPTS_KEPT));
+        self.alone.extend(self.options.attempted.latest().last().map(|last| last.bytes_alone(&attempt)));
+        let kept = small_enough(&self.alone).min(ATTEMPTS_KEPT - 1);
+        self.alone.drain(..self.alone.len() - kept);
+        self.options.attempted.append(Arc::new(attempt), kept + 1);
     }
 
     /// Tells what is found at objects and was not when the last bundle was rendered.
@@ -396,17 +400,11 @@ impl Handler<ForkRequested> for RenderActor {
     }
 }
 
-/// How many of the last of these attempts, before `next`, together hold no more than [`ATTEMPTS_BYTES`] alone.
-fn small_enough(known: &[Arc<Attempt>], next: &Attempt) -> usize {
-    let after = known.iter().skip(1).map(|attempt| &**attempt).chain([next]);
-    let alone: Vec<usize> = known.iter().zip(after).map(|(one, after)| one.bytes_alone(after)).collect();
-    let mut bytes = 0;
-    alone
-        .into_iter()
-        .rev()
-        .take_while(|alone| {
-            bytes += alone;
-            bytes <= ATTEMPTS_BYTES
-        })
-        .count()
+/// How many of the last of these together are no more than [`ATTEMPTS_BYTES`].
+fn small_enough(alone: &[usize]) -> usize {
+    let sums = alone.iter().rev().scan(0, |sum, bytes| {
+        *sum += bytes;
+        Some(*sum)
+    });
+    sums.take_while(|sum| *sum <= ATTEMPTS_BYTES).count()
 }

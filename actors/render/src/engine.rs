@@ -82,7 +82,7 @@ impl Compiled for Program {
             .file_part(file)
             .ok_or_else(|| Diagnostic::error("render", format!("there is no template for {file}")))
             .map_err(|none| vec![Fault::of_templates(none)])?;
-        let session = Session::new(*input).recalling(recall);
+        let session = Session::new(*input, &self.patterns).recalling(recall);
         let mut machine = Machine::new(&self.names, session, limits, print_part);
         let run = match part {
             CompiledTemplate::Handlebars(block) => handlebars::print(self, &mut machine, block, Vec::new()),

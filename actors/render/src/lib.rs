@@ -29,6 +29,7 @@ mod jinja;
 mod keypath;
 pub mod language;
 mod output;
+mod patterns;
 mod position;
 mod program;
 pub mod quarantine;

@@ -8,6 +8,7 @@ use crate::{
     functions::glob_matches,
     handlebars::Block,
     jinja::node::Tree,
+    patterns::PatternCache,
     position::At,
     templates::{Role, Template, Templates},
     value::Value,
@@ -32,6 +33,7 @@ pub(crate) struct Program {
     snippets: BTreeMap<Arc<str>, u16>,
     pub calls: BTreeSet<&'static str>,
     pub identity: Arc<()>,
+    pub patterns: PatternCache,
 }
 
 /// One template, in its language.

@@ -11,10 +11,11 @@ use crate::{
     framing::FramedText,
     input::RenderInput,
     output::{BufferedBytes, PrintedObject},
+    patterns::PatternCache,
     recent::RecentObjects,
     servers::{destinations::meanings, fleet_services},
     value::Value,
-    warnings::{QUOTE, SENTENCE, cut, shortened},
+    warnings::{SENTENCE, shortened},
     watched::Watched,
 };
 use haptic_attribution::faults::{Fault, FaultKind, MOST_OF_ONE, MOST_TOLD};
@@ -33,10 +34,8 @@ use std::{
 /// Of a search that finds more, no object is kept for the next one.
 const FEW: usize = 8;
 
-/// So many compiled patterns are kept. Templates have few of their own; objects may bring any number.
+/// So many compiled patterns are kept for this file. Templates have few of their own; objects may bring any number.
 const PATTERNS: usize = 64;
-/// Bytes that a compiled pattern may take.
-const LARGEST_PATTERN: usize = 1 << 20;
 
 /// What the noting of a diagnostic or a read takes, besides its words.
 const NOTE: usize = 256;
@@ -49,6 +48,7 @@ pub struct Session<'a> {
     input: RenderInput<'a>,
     /// The render before; blocks are watched for the next one only where there is this.
     recall: Option<&'a BlockCache<'a>>,
+    patterns: &'a PatternCache,
     state: RefCell<State>,
     /// What has come to be held since it was last asked for.
     held: Cell<BufferedBytes>,
@@ -71,7 +71,6 @@ struct State {
     failed: usize,
     added: BTreeMap<FileKey, AddedFile>,
     once: BTreeSet<Arc<str>>,
-    /// In their own memory each: a clone of one would begin without what it has worked out.
     patterns: HashMap<Arc<str>, Arc<regex::Regex>>,
     /// What Secrets became, by object, version and entry: many routes may name one.
     certificates: HashMap<SecretEntry, Result<Arc<str>, String>>,
@@ -101,8 +100,8 @@ struct BlockProgress {
 impl<'a> Session<'a> {
     /// A session that has read nothing yet.
     #[must_use]
-    pub fn new(input: RenderInput<'a>) -> Self {
-        Self { input, recall: None, state: RefCell::default(), held: Cell::default() }
+    pub(crate) fn new(input: RenderInput<'a>, patterns: &'a PatternCache) -> Self {
+        Self { input, recall: None, patterns, state: RefCell::default(), held: Cell::default() }
     }
 
     /// The same, with what is known of the render before.
@@ -521,7 +520,7 @@ impl<'a> Session<'a> {
         state.once.insert(key.clone())
     }
 
-    /// `pattern` compiled, once a render.
+    /// `pattern` compiled, once for these templates.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -529,20 +528,11 @@ impl<'a> Session<'a> {
         if let Some(known) = self.state.borrow().patterns.get(pattern) {
             return Ok(known.clone());
         }
-        let compiled = regex::RegexBuilder::new(pattern)
-            .size_limit(LARGEST_PATTERN)
-            .dfa_size_limit(LARGEST_PATTERN)
-            .build()
-            .map_err(|e| {
-                let why = e.to_string();
-                let why = why.lines().last().unwrap_or_default().trim();
-                format!("{:?} is not a regular expression: {}", cut(pattern, QUOTE), cut(why, QUOTE))
-            })?;
+        let compiled = self.patterns.compiled(pattern)?;
         let patterns = &mut self.state.borrow_mut().patterns;
         if patterns.len() >= PATTERNS {
             patterns.clear();
         }
-        let compiled = Arc::new(compiled);
         patterns.insert(pattern.clone(), compiled.clone());
         Ok(compiled)
     }

@@ -4,7 +4,7 @@
 use crate::{
     digest::Digest,
     spliced::SplicedText,
-    text::{Fragment, Text},
+    text::{Fragment, Text, TextRun},
 };
 use serde::{
     Deserialize, Deserializer, Serialize,
@@ -115,30 +115,30 @@ impl Content {
 }
 
 impl Patch {
-    /// What leads from `old`, whose digest is `of`, to `new`. Found by the pieces that both share in memory, so it takes a
-    /// glance at each of them and reads none. `None` when nothing of `old` is worth keeping.
+    /// What leads from `old`, whose digest is `of`, to `new`. Found by the pieces that both share in memory, so it reads none, and takes
+    /// a glance at those only that stand between the runs that both begin and end with. `None` when nothing of `old` is worth
+    /// keeping.
     #[must_use]
     pub fn between(old: &Text, of: Digest, new: &Text) -> Option<Self> {
-        let [old, new] = [old, new].map(|text| text.fragments().iter().collect::<Vec<_>>());
-        let head = old.iter().zip(&new).take_while(|(a, b)| a.same(b)).count();
-        let (old_rest, new_rest) = (old.get(head..)?, new.get(head..)?);
-        let tail = old_rest.iter().rev().zip(new_rest.iter().rev()).take_while(|(a, b)| a.same(b)).count();
-        let changed = new_rest.get(..new_rest.len() - tail)?;
+        let (head, old, new, tail) =
+            without_shared_ends(old.runs(), new.runs(), |a, b| a.address() == b.address());
+        let [old, new] = [old, new].map(|runs| runs.iter().flat_map(TextRun::fragments).collect::<Vec<_>>());
+        let (begin, old, new, end) = without_shared_ends(&old, &new, |a, b| a.same(b));
+        let mut at = head.iter().map(TextRun::bytes).sum::<usize>() + length(begin);
         let mut patch = Self { of, pieces: Vec::new() };
-        patch.keep(0, length(old.get(..head)?));
-        let mut at = length(old.get(..head)?);
+        patch.keep(0, at);
         let mut moved = HashMap::new();
-        for fragment in old_rest.get(..old_rest.len() - tail)? {
+        for fragment in old {
             moved.insert(fragment.as_str().as_ptr(), at);
             at += fragment.as_str().len();
         }
-        for fragment in changed {
+        for fragment in new {
             match moved.get(&fragment.as_str().as_ptr()) {
                 Some(from) => patch.keep(*from, fragment.as_str().len()),
                 None => patch.put(fragment.as_str()),
             }
         }
-        patch.keep(at, length(old_rest.get(old_rest.len() - tail..)?));
+        patch.keep(at, length(end) + tail.iter().map(TextRun::bytes).sum::<usize>());
         patch.pieces.iter().any(|piece| matches!(piece, Piece::Keep(..))).then_some(patch)
     }
 
@@ -167,6 +167,19 @@ impl Patch {
     }
 }
 
+/// What both lists begin with, the rest of each, and what both end with.
+fn without_shared_ends<'l, T>(
+    old: &'l [T],
+    new: &'l [T],
+    same: impl Fn(&T, &T) -> bool,
+) -> (&'l [T], &'l [T], &'l [T], &'l [T]) {
+    let head = old.iter().zip(new).take_while(|(a, b)| same(a, b)).count();
+    let ((head, old), (_, new)) = (old.split_at(head), new.split_at(head));
+    let tail = old.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| same(a, b)).count();
+    let ((old, tail), (new, _)) = (old.split_at(old.len() - tail), new.split_at(new.len() - tail));
+    (head, old, new, tail)
+}
+
 fn length(fragments: &[&Fragment]) -> usize {
     fragments.iter().map(|fragment| fragment.as_str().len()).sum()
 }
@@ -174,6 +187,7 @@ fn length(fragments: &[&Fragment]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::TextBuilder;
     use proptest::prelude::*;
     use std::sync::Arc;
 
@@ -209,17 +223,25 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_patch_leads_from_any_arrangement_of_pieces_to_any_other(
+        fn a_patch_leads_from_any_arrangement_of_runs_and_pieces_to_any_other(
             texts in prop::collection::vec("[aé\n]{0,3}", 1..6),
-            old in prop::collection::vec(0_usize..6, 0..12),
-            new in prop::collection::vec(0_usize..9, 0..12),
+            old in prop::collection::vec(0_usize..9, 0..12),
+            new in prop::collection::vec(0_usize..12, 0..12),
         ) {
             let known: Vec<Fragment> = texts.iter().map(|text| Fragment::new(text.as_str(), Arc::default())).collect();
-            let choose = |index: &usize| {
-                known.get(*index).cloned().unwrap_or_else(|| Fragment::new("new\n", Arc::default()))
+            let runs: Vec<TextRun> = known.chunks(2).map(|run| TextRun::new(run.to_vec())).collect();
+            let arranged = |numbers: Vec<usize>| {
+                let mut text = TextBuilder::default();
+                for number in numbers {
+                    let piece = || known.get(number.checked_sub(runs.len())?).cloned();
+                    match runs.get(number) {
+                        Some(run) => text.run(run.clone()),
+                        None => text.fragment(piece().unwrap_or_else(|| Fragment::new("new\n", Arc::default()))),
+                    }
+                }
+                text.finish()
             };
-            let old = Text::new(old.iter().map(choose).collect());
-            let new = Text::new(new.iter().map(choose).collect());
+            let (old, new) = (arranged(old), arranged(new));
             if let Some(patch) = Patch::between(&old, old.digest(), &new) {
                 prop_assert_eq!(patch.of, old.digest());
                 prop_assert_eq!(patch.apply(&old.to_string(), 1000).unwrap(), new.to_string());
