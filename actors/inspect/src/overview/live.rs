@@ -45,7 +45,7 @@ pub fn overview(readers: &Readers, protections: &Value) -> Overview {
         checked: (*readers.validated.latest()).as_ref().map(|v| stage(&v.rendered, v.took)),
         checked_since_unix_ms: wanted_since(readers),
         pods: Some(pods(readers)),
-        quarantine: Some(readers.quarantine.latest().held.values().map(held_back).collect()),
+        quarantine: Some(readers.quarantine.latest().held.values().map(|held| held_back(held)).collect()),
         findings: Some(findings(readers)),
         stores: stores(readers),
         problems: Vec::new(),
