@@ -1,8 +1,8 @@
 //! The overview of this process. Copies what it publishes; what is wrong is found by [`super::problems`].
 
 use super::{
-    Config, GenerationStage, Overview, OverviewSource, PlanOverview, PodOverview, QuarantinedObjects,
-    RecentEvent, Replica, RestsOn, StoreOverview, WebhookState, millis,
+    Config, GenerationStage, Overview, OverviewSource, PlanOverview, PodOverview, PodStanding,
+    QuarantinedObjects, RecentEvent, Replica, RestsOn, StoreOverview, millis,
     problems::{self, without_object},
     since_1970,
 };
@@ -166,8 +166,8 @@ fn pods(readers: &Readers) -> Vec<PodOverview> {
         .collect();
     let (wanted, leads) = (wanted(readers), readers.leadership.latest().leads);
     let known = readers.pods.latest();
-    let standing = |state| webhook_state(state, &wanted, leads);
-    known.iter().map(|(pod, state)| shown(pod, state, standing(state), &activities)).collect()
+    let shown = |(pod, state)| shown(pod, state, standing(state, &wanted, leads), &activities);
+    known.iter().map(shown).collect()
 }
 
 /// The digests of which a pod should run one: of the newest checked bundle, or of a newer one, which may go live before.
@@ -184,21 +184,21 @@ fn wanted_since(readers: &Readers) -> Option<u64> {
     Some(since_1970(SystemTime::now().checked_sub(rendered.reconcile.triggered.elapsed())?))
 }
 
-fn webhook_state(state: &PodState, wanted: &[Digest], leads: bool) -> WebhookState {
+fn standing(state: &PodState, wanted: &[Digest], leads: bool) -> PodStanding {
     let running = state.running.as_ref().map(|running| running.digest);
     match (&state.last_error, running) {
-        (Some(_), _) => WebhookState::Failing,
-        (None, Some(digest)) if wanted.contains(&digest) => WebhookState::Converged,
+        (Some(_), _) => PodStanding::Failing,
+        (None, Some(digest)) if wanted.contains(&digest) => PodStanding::Converged,
         // Whoever does not lead asked it a while ago, and what is wanted is new.
-        _ if state.capabilities.is_none() || wanted.is_empty() || !leads => WebhookState::Unknown,
-        _ => WebhookState::Behind,
+        _ if state.capabilities.is_none() || wanted.is_empty() || !leads => PodStanding::Unknown,
+        _ => PodStanding::Behind,
     }
 }
 
 fn shown(
     pod: &HaproxyPod,
     state: &PodState,
-    standing: WebhookState,
+    standing: PodStanding,
     activities: &BTreeMap<&str, String>,
 ) -> PodOverview {
     PodOverview {
@@ -309,10 +309,10 @@ mod tests {
             running: Some(Running { digest: old, generation: Generation(1) }),
             ..PodState::default()
         };
-        assert_eq!(webhook_state(&state, &[new], true), WebhookState::Behind);
-        assert_eq!(webhook_state(&state, &[new], false), WebhookState::Unknown);
-        assert_eq!(webhook_state(&state, &[old], false), WebhookState::Converged);
+        assert_eq!(standing(&state, &[new], true), PodStanding::Behind);
+        assert_eq!(standing(&state, &[new], false), PodStanding::Unknown);
+        assert_eq!(standing(&state, &[old], false), PodStanding::Converged);
         let unread = PodState { last_error: Some("connection refused".into()), ..state };
-        assert_eq!(webhook_state(&unread, &[old], false), WebhookState::Failing);
+        assert_eq!(standing(&unread, &[old], false), PodStanding::Failing);
     }
 }

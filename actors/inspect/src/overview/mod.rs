@@ -133,7 +133,7 @@ pub struct GenerationStage {
 /// How a pod stands to what it should run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum WebhookState {
+pub enum PodStanding {
     /// It has not answered yet; or it ran something else when it was asked, by a replica that does not lead.
     #[default]
     Unknown,
@@ -158,7 +158,7 @@ pub struct PodOverview {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub haproxy: Option<String>,
     /// How it stands.
-    pub standing: WebhookState,
+    pub standing: PodStanding,
     /// What its deployment is doing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub activity: Option<String>,
@@ -319,7 +319,7 @@ impl Overview {
     /// How many pods run what they should.
     #[must_use]
     pub fn converged(&self) -> usize {
-        self.pods().iter().filter(|pod| pod.standing == WebhookState::Converged).count()
+        self.pods().iter().filter(|pod| pod.standing == PodStanding::Converged).count()
     }
 }
 

@@ -3,7 +3,7 @@
 //! Everything is on a topic or in the history; nothing is measured here and nothing is decided.
 
 use super::{
-    Config, Overview, OverviewProblem, PodOverview, ProblemSeverity, QuarantinedObjects, WebhookState,
+    Config, Overview, OverviewProblem, PodOverview, PodStanding, ProblemSeverity, QuarantinedObjects,
     since_1970, text::ago,
 };
 use crate::readers::Readers;
@@ -207,22 +207,22 @@ fn of_pod(pod: &PodOverview, now: u64, since: Option<u64>) -> Option<OverviewPro
     let doing = pod.activity.as_deref().unwrap_or("nothing is known of its deployment");
     let log = log_of(pod);
     match pod.standing {
-        WebhookState::Failing => Some(of_failing(pod, doing)),
+        PodStanding::Failing => Some(of_failing(pod, doing)),
         // A reload waits for the one before it, and takes its time.
-        WebhookState::Behind if since.is_some_and(|since| now.saturating_sub(since) < BEHIND_MS) => None,
-        WebhookState::Behind => {
+        PodStanding::Behind if since.is_some_and(|since| now.saturating_sub(since) < BEHIND_MS) => None,
+        PodStanding::Behind => {
             let why =
                 format!("{doing}\nIf that stays: is the pod short of CPU, or is its agent stuck? {log}");
             Some(error("pod behind", Some(&pod.pod), &why))
         }
-        WebhookState::Unknown if pod.haproxy.is_some() => {
+        PodStanding::Unknown if pod.haproxy.is_some() => {
             Some(error("pod waits", Some(&pod.pod), "nothing that could be deployed has been rendered yet"))
         }
-        WebhookState::Unknown => {
+        PodStanding::Unknown => {
             let why = format!("{doing}\nIs it running, and can the controller reach its agent? {log}");
             Some(error("pod has not answered", Some(&pod.pod), &why))
         }
-        WebhookState::Converged => {
+        PodStanding::Converged => {
             let slow = pod.lag_ms.filter(|lag| *lag > SLOW_MS)?;
             let ago = pod.last_plan.as_ref().map(|plan| now.saturating_sub(plan.unix_ms))?;
             let why = format!(
@@ -469,7 +469,7 @@ mod tests {
         let slow = |ago: u64| {
             let last_plan =
                 Some(super::super::PlanOverview { unix_ms: 1_000_000_000 - ago, ..Default::default() });
-            let standing = WebhookState::Converged;
+            let standing = PodStanding::Converged;
             let pod = PodOverview {
                 pod: "edge/a".into(),
                 standing,
@@ -487,7 +487,7 @@ mod tests {
     fn a_pod_that_is_being_brought_there_is_no_problem_until_it_takes_too_long() {
         let pod = |name: &str| PodOverview {
             pod: name.into(),
-            standing: WebhookState::Behind,
+            standing: PodStanding::Behind,
             ..PodOverview::default()
         };
         assert_eq!(of_pod(&pod("edge/a"), 100_000, Some(95_000)), None);
