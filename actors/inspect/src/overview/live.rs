@@ -2,13 +2,14 @@
 
 use super::{
     Config, GenerationStage, Overview, OverviewSource, PlanOverview, PodOverview, PodStanding,
-    QuarantinedObjects, RecentEvent, Replica, RestsOn, StoreOverview, millis,
+    QuarantinedObjects, RecentEvent, Replica, RestsOn, StoreOverview, activity, millis,
     problems::{self, without_object},
     since_1970,
 };
 use crate::readers::Readers;
 use haptic_commentator::{HistoryEntry, MessageLevel};
 use haptic_config::ConfigState;
+use haptic_deploy::deployment_name;
 use haptic_model::{
     HaproxyPod, LimitReached, Quarantined, RejectedObjects,
     pipeline::{LastPlan, PodState, Rendered},
@@ -95,40 +96,6 @@ fn held_by(detail: &Value) -> String {
     }
 }
 
-/// What a deployment says that it does, as a sentence.
-fn doing(detail: &Value) -> Option<String> {
-    let generation = detail.get("generation").map(as_word).unwrap_or_default();
-    let millis = detail.get("millis").and_then(Value::as_u64).unwrap_or_default();
-    let said = |part: &str| detail.get(part).map(as_word).filter(|said| said != "null");
-    Some(match detail.get("state")?.as_str()? {
-        "unknown" => "it has not been asked yet".to_owned(),
-        "reading" => "it was asked what it runs, and has not answered yet".to_owned(),
-        "standby" => "another replica leads, or nothing has passed its check yet".to_owned(),
-        "planning" => format!("what generation {generation} takes is computed"),
-        "checking" => format!("generation {generation} takes a reload, which waits for HAProxy's check"),
-        "awaiting" => format!(
-            "generation {generation} was rendered before it was known what this pod can do: the next one is waited for, {millis} ms at most"
-        ),
-        "waiting" => format!(
-            "generation {generation} takes a reload, which waits {millis} ms: the last one is not long ago"
-        ),
-        "applying" => match said("reload") {
-            Some(reason) => format!(
-                "it was told to reload with generation {generation} ({reason}), and has not confirmed it yet"
-            ),
-            None => format!("it was told to change to generation {generation}, and has not confirmed it yet"),
-        },
-        "ahead" => format!("it runs generation {generation}, which HAProxy's checker still looks at"),
-        "converged" => format!("it runs generation {generation}"),
-        "backingOff" => format!("{}; it is tried again after {millis} ms", said("error").unwrap_or_default()),
-        other => other.to_owned(),
-    })
-}
-
-fn as_word(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
 fn config(readers: &Readers) -> Config {
     let (state, why) = match &*readers.config_state.latest() {
         ConfigState::Waiting(why) => ("waiting", vec![why.clone()]),
@@ -160,13 +127,16 @@ fn stage(rendered: &Rendered, took: Duration) -> GenerationStage {
 
 fn pods(readers: &Readers) -> Vec<PodOverview> {
     let actors = readers.actors.actors();
-    let activities: BTreeMap<&str, String> = actors
-        .iter()
-        .filter_map(|actor| Some((actor.name.strip_prefix("deploy ")?, doing(actor.detail.as_ref()?)?)))
-        .collect();
+    let details: BTreeMap<&str, &Value> =
+        actors.iter().filter_map(|actor| Some((&*actor.name, actor.detail.as_ref()?))).collect();
+    let doing = |pod| activity::doing(details.get(&*deployment_name(pod))?);
     let (wanted, leads) = (wanted(readers), readers.leadership.latest().leads);
     let known = readers.pods.latest();
-    let shown = |(pod, state)| shown(pod, state, standing(state, &wanted, leads), &activities);
+    let shown = |(pod, state)| PodOverview {
+        standing: standing(state, &wanted, leads),
+        activity: doing(pod),
+        ..known_of(pod, state)
+    };
     known.iter().map(shown).collect()
 }
 
@@ -195,24 +165,19 @@ fn standing(state: &PodState, wanted: &[Digest], leads: bool) -> PodStanding {
     }
 }
 
-fn shown(
-    pod: &HaproxyPod,
-    state: &PodState,
-    standing: PodStanding,
-    activities: &BTreeMap<&str, String>,
-) -> PodOverview {
+/// What the pod said of itself, and what was done to it last.
+fn known_of(pod: &HaproxyPod, state: &PodState) -> PodOverview {
     PodOverview {
         pod: pod.to_string(),
         address: Some(format!("{}:{}", pod.address, pod.port)),
         haproxy: state.capabilities.map(|c| c.version.to_string()),
-        standing,
-        activity: activities.get(pod.to_string().as_str()).cloned(),
         deployed: state.deployed.map(|generation| generation.0),
         running: state.running.as_ref().map(|running| running.digest.to_string()),
         lag_ms: state.lag.map(millis),
         last_plan: state.last_plan.as_ref().map(plan),
         began_anew_unix_ms: state.began_anew.map(since_1970),
         last_error: state.last_error.clone(),
+        ..PodOverview::default()
     }
 }
 

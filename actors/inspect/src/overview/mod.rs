@@ -3,6 +3,7 @@
 //! Plain data. [`live`] makes it of what the controller publishes, [`published`] of what the leader publishes in the cluster, [`text`] formats it.
 //! What cannot be known is absent, and never a guess.
 
+mod activity;
 pub mod live;
 mod problems;
 pub mod published;
