@@ -49,8 +49,8 @@ pub use object::Object;
 pub use object_json::ObjectJson;
 pub use operation::Operation;
 pub use quarantine::{
-    FailedReloads, FailureReport, FailureReports, Instead, PreviousFailures, Quarantine, Quarantined,
-    Released,
+    FailedReloads, FailureReport, FailureReports, Instead, PreviousFailures, PublishedInstead, Quarantine,
+    Quarantined, Released,
 };
 pub use shared::SharedValues;
 pub use store::{Snapshot, Snapshots};

@@ -2,7 +2,9 @@
 
 use std::sync::LazyLock;
 
-use haptic_model::{Finding, FindingKind, Limit, LimitReached, ObjectRef, limits::Crowded, pipeline::Cause};
+use haptic_model::{
+    Finding, FindingKind, Limit, LimitReached, ObjectRef, event::ConfigName, limits::Crowded, pipeline::Cause,
+};
 use metrics_exporter_prometheus::PrometheusBuilder;
 
 use super::*;
@@ -193,7 +195,7 @@ fn everything_that_users_name() -> impl Iterator<Item = Event> {
             Event::RenderFailed { generation, configuration: 1, diagnostics: diagnostics.clone() },
             Event::Validated { generation, configuration: 1, took: Duration::ZERO, cached: false },
             Event::ConfigRejected {
-                name: format!("default/{n}").into(),
+                name: ConfigName::Own(format!("default/{n}").into()),
                 diagnostics,
                 asked: Default::default(),
             },

@@ -11,7 +11,7 @@ use haptic_commentator::{HistoryEntry, MessageLevel};
 use haptic_config::ConfigState;
 use haptic_deploy::deployment_name;
 use haptic_model::{
-    HaproxyPod, LimitReached, Quarantined, RejectedObjects,
+    HaproxyPod, LimitReached, PublishedInstead, Quarantined, RejectedObjects,
     pipeline::{LastPlan, PodState, Rendered},
 };
 use haptic_runtime::ActorState;
@@ -198,7 +198,7 @@ fn held_back(held: &Quarantined) -> QuarantinedObjects {
     QuarantinedObjects {
         object: held.object.to_string(),
         why: without_object(&held.why, Some(&held.object)),
-        in_force: held.in_force().into(),
+        in_force: PublishedInstead::Known(held.instead),
         suspected: held.suspected,
         since: Some(held.since.0),
     }

@@ -9,6 +9,7 @@ mod problems;
 pub mod published;
 pub mod text;
 
+use haptic_model::PublishedInstead;
 use serde::{Deserialize, Serialize};
 use std::{
     collections::BTreeMap,
@@ -217,7 +218,7 @@ pub struct QuarantinedObjects {
     /// What is wrong with it.
     pub why: String,
     /// `last good version`, `defaults` or `left out`.
-    pub in_force: String,
+    pub in_force: PublishedInstead,
     /// Whether nothing is proven yet.
     pub suspected: bool,
     /// Since which generation.

@@ -8,7 +8,9 @@ use super::{
 };
 use crate::readers::Readers;
 use haptic_commentator::{HistoryEntry, MessageLevel};
-use haptic_model::{Diagnostic, Findings, HaproxyPod, Instead, ObjectFinding, ObjectRef, pipeline::SetAside};
+use haptic_model::{
+    Diagnostic, Findings, HaproxyPod, ObjectFinding, ObjectRef, PublishedInstead, pipeline::SetAside,
+};
 use serde_json::Value;
 use std::{collections::BTreeMap, sync::Arc, time::SystemTime};
 
@@ -73,11 +75,11 @@ pub(super) fn once_each(all: Vec<OverviewProblem>) -> Vec<OverviewProblem> {
 /// An object that is held back, and what is served in its place; `held_for`: milliseconds.
 pub(super) fn of_object(held: &QuarantinedObjects, held_for: Option<u64>) -> OverviewProblem {
     let what = if held.suspected { "object suspected" } else { "object held back" };
-    let Some(served) = Instead::named(&held.in_force).map(Instead::sentence) else {
+    let PublishedInstead::Known(instead) = held.in_force else {
         return error(what, Some(&held.object), &held.why);
     };
     let since = held_for.map_or_else(String::new, |millis| format!(" (held back {})", ago(millis)));
-    error(what, Some(&held.object), &format!("{}\n{served}{since}", held.why))
+    error(what, Some(&held.object), &format!("{}\n{}{since}", held.why, instead.sentence()))
 }
 
 /// When a generation held something back, if that is still remembered.
@@ -391,7 +393,7 @@ mod tests {
     use super::*;
     use crate::overview::GenerationStage;
     use haptic_commentator::{History, LogLine};
-    use haptic_model::{Event, Generation};
+    use haptic_model::{Event, Generation, Instead};
     use serde_json::json;
     use std::time::Duration;
 
@@ -411,19 +413,19 @@ mod tests {
         };
         keep(&history, &event, MessageLevel::Warn, None);
         let began = began(3, &history.latest(9)).unwrap();
-        let held = |in_force: &str| QuarantinedObjects {
+        let held = |instead| QuarantinedObjects {
             why: "it is wrong".into(),
-            in_force: in_force.into(),
+            in_force: PublishedInstead::Known(instead),
             since: Some(3),
             ..QuarantinedObjects::default()
         };
-        let said = |in_force: &str| of_object(&held(in_force), Some(90_000)).why;
+        let said = |instead| of_object(&held(instead), Some(90_000)).why;
         assert_eq!(
-            said("last good version"),
+            said(Instead::Former),
             "it is wrong\nIts last good version is still served (held back 90 s ago)"
         );
         assert_eq!(
-            said("left out"),
+            said(Instead::Nothing),
             "it is wrong\nIt is not served: no good version of it is known (held back 90 s ago)"
         );
         assert!(began > 0 && super::began(4, &history.latest(9)).is_none());
