@@ -72,12 +72,12 @@ impl MetricsRecorder {
                 counter!("haptic_deployment_errors_total").increment(1);
             }
             Event::ActorRestarted { actor, .. } => restarted(actor),
-            Event::Timed { part, took, .. } => stage(part, *took),
+            Event::Timed { part, took, .. } => stage(part.name(), *took),
             Event::Planned { kind, took, .. } => {
                 stage("plan", *took);
                 counter!("haptic_plans_total", "kind" => *kind).increment(1);
             }
-            Event::Waited { stage, took } => waited(stage, *took),
+            Event::Waited { stage, took } => waited(stage.name(), *took),
             Event::ConfigAccepted { .. } => counter!("haptic_config_accepted_total").increment(1),
             Event::ConfigRejected { .. } => counter!("haptic_config_rejected_total").increment(1),
             Event::WatchFailed { resource, .. } => {
@@ -96,7 +96,9 @@ impl MetricsRecorder {
             Event::ElectionTroubled { why: Some(_), .. } => {
                 counter!("haptic_lease_errors_total").increment(1);
             }
-            Event::Kept { by, bytes } => gauge!("haptic_kept_bytes", "by" => *by).set(as_number(*bytes)),
+            Event::Kept { by, bytes } => {
+                gauge!("haptic_kept_bytes", "by" => by.name()).set(as_number(*bytes))
+            }
             Event::LeadershipChanged { .. } => counter!("haptic_leader_transitions_total").increment(1),
             _ => {}
         }

@@ -4,6 +4,7 @@
 
 use crate::{
     diagnostic::Diagnostic,
+    figure::{CachingStage, TimedPart, WaitingStage},
     finding::FindingsChange,
     generation::Generation,
     limits::{Limit, LimitReached},
@@ -356,8 +357,8 @@ pub enum Event {
     },
     /// What a part of a stage took: a figure, nothing that is told.
     Timed {
-        /// `debounce`, `syntax`, `agent` or `store`.
-        part: &'static str,
+        /// Which part.
+        part: TimedPart,
         /// Its number.
         generation: Generation,
         /// `namespace/name`, where it is work on one pod.
@@ -380,15 +381,15 @@ pub enum Event {
     },
     /// For how long work waited until a stage began with it: a figure, nothing that is told.
     Waited {
-        /// `render` or `validate`.
-        stage: &'static str,
+        /// Which stage.
+        stage: WaitingStage,
         /// How long.
         took: Duration,
     },
     /// What a stage keeps in memory so that it looks only at what changed: a figure, nothing that is told.
     Kept {
-        /// `render` or `syntax`.
-        by: &'static str,
+        /// Which one.
+        by: CachingStage,
         /// How much.
         bytes: usize,
     },

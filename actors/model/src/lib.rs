@@ -11,6 +11,7 @@ pub mod default_certificate;
 pub mod diagnostic;
 pub mod event;
 pub mod external_names;
+pub mod figure;
 pub mod finding;
 pub mod fleet;
 pub mod gateway;

@@ -224,18 +224,18 @@ fn input_message(event: &Event) -> (MessageLevel, String) {
 pub(super) fn figure(event: &Event) -> String {
     match event {
         Event::Timed { part, generation, pod: None, took } => {
-            format!("generation {generation}: {part} took {}", ms(*took))
+            format!("generation {generation}: {} took {}", part.name(), ms(*took))
         }
         Event::Timed { part, generation, pod: Some(pod), took } => {
-            format!("generation {generation}: {part} of {pod} took {}", ms(*took))
+            format!("generation {generation}: {} of {pod} took {}", part.name(), ms(*took))
         }
         Event::Planned { generation, pod, kind, operations, took } => format!(
             "generation {generation}: the plan for {pod} is {kind}, {}, found in {}",
             counted(*operations, "operation"),
             ms(*took)
         ),
-        Event::Waited { stage, took } => format!("{stage} began after {}", ms(*took)),
-        Event::Kept { by, bytes } => format!("{by} keeps {bytes} bytes of what did not change"),
+        Event::Waited { stage, took } => format!("{} began after {}", stage.name(), ms(*took)),
+        Event::Kept { by, bytes } => format!("{} keeps {bytes} bytes of what did not change", by.name()),
         other => other.kind().to_owned(),
     }
 }

@@ -18,6 +18,7 @@ use haptic_model::{
     ActiveConfig, Event, HaproxyPod,
     agent_api::{Outcome, Status},
     crd::DataplaneSpec,
+    figure::TimedPart,
     pipeline::{Leadership, Validated},
 };
 use haptic_runtime::{
@@ -315,7 +316,7 @@ impl DeployActor {
         let (scope, answer) = scoped(stream::once(async move {
             let answer = transport.apply(order).await;
             let (pod, took) = (Some(deployment.name()), began.elapsed());
-            deployment.events.emit(Event::Timed { part: "store", generation, pod, took });
+            deployment.events.emit(Event::Timed { part: TimedPart::Store, generation, pod, took });
             StoreEnded(answer)
         }));
         self.storing = Some(Storing { validated: Arc::clone(validated), answer: None, _scope: scope });

@@ -19,6 +19,7 @@ use haptic_attribution::failed_reload;
 use haptic_model::{
     ActiveConfig, Event, Generation,
     agent_api::{Apply, Method, Outcome},
+    figure::TimedPart,
     pipeline::{LastPlan, Leadership, Rendered},
 };
 use haptic_runtime::cpu;
@@ -297,7 +298,7 @@ impl DeployAttempt {
         let began = Instant::now();
         let answer = self.transport.apply(Arc::new(order)).await;
         self.deployment.events.emit(Event::Timed {
-            part: "agent",
+            part: TimedPart::Agent,
             generation: target.generation(),
             pod: Some(self.deployment.name()),
             took: began.elapsed(),
