@@ -24,7 +24,7 @@ const IN_FLIGHT: usize = 64;
 
 /// What must be remembered between events.
 #[derive(Clone, Debug, Default)]
-pub struct MetricsRecorder {
+pub(crate) struct MetricsRecorder {
     /// What each generation's render took, until its validation ends.
     rendered: BTreeMap<Generation, Duration>,
     /// Templates that have had untracked blocks.
@@ -153,7 +153,7 @@ pub fn restarted(actor: &str) {
 }
 
 /// Records for how long something waited until `stage` began with it.
-pub fn waited(stage: &'static str, took: Duration) {
+pub(crate) fn waited(stage: &'static str, took: Duration) {
     histogram!("haptic_queue_wait_seconds", "stage" => stage).record(took);
 }
 

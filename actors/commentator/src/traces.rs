@@ -49,7 +49,7 @@ pub enum AttributeValue {
 
 /// What must be remembered between events.
 #[derive(Debug, Default)]
-pub struct Traces {
+pub(crate) struct Traces {
     open: VecDeque<Trace>,
     /// Makes numbers that no other process makes.
     random: RandomState,

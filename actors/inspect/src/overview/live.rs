@@ -249,8 +249,7 @@ fn recent(history: &[Arc<HistoryEntry>]) -> Vec<RecentEvent> {
 }
 
 /// One entry of the history as it is shown.
-#[must_use]
-pub fn recent_event(entry: &HistoryEntry) -> RecentEvent {
+fn recent_event(entry: &HistoryEntry) -> RecentEvent {
     RecentEvent {
         unix_ms: u64::try_from(entry.unix_ms).unwrap_or(u64::MAX),
         level: format!("{:?}", entry.level).to_lowercase(),
