@@ -85,12 +85,8 @@ fn place<'b>(rest: &str, bundle: &'b Bundle) -> Option<(&'b Arc<BundleFile>, u32
 mod tests {
     use super::*;
     use crate::culprits::tests::{bundle_of, piece};
-    use haptic_model::{
-        ActiveConfig, FileKey, Findings, Generation, Object, PreviousFailures, Snapshot, Snapshots,
-        pipeline::{Cause, Reconcile},
-    };
+    use haptic_model::{ActiveConfig, FileKey, Generation, Object, Snapshot, Snapshots};
     use haptic_text::{Blame, Fragment, LineBlame, Text};
-    use std::time::{Duration, Instant};
 
     const BINDING: &str = "[ALERT] (1) : Binding [/srv/etc/haproxy.cfg:3] for frontend bad: protocol tcpv4: cannot bind socket \
                            (Cannot assign requested address) for [192.0.2.7:7083].\n[ALERT] (1) : [haproxy.main()] Some \
@@ -110,8 +106,6 @@ mod tests {
 
     /// Of blocks whose objects are in a store, but for the one of this name.
     fn rendered_without(name: &str, blocks: Vec<Fragment>) -> Rendered {
-        let reconcile =
-            Reconcile { generation: Generation(1), cause: Cause::default(), triggered: Instant::now() };
         let spec =
             serde_json::json!({"credentialsSecretRef": {"name": "c"}, "podSelector": {"matchLabels": {}}});
         let config = ActiveConfig::of("edge", "haptic", serde_json::from_value(spec).unwrap());
@@ -121,18 +115,8 @@ mod tests {
             let key = [reference.namespace.clone(), reference.name.clone()].into();
             store.apply(Object { reference, version: 0, json: b"{}".as_slice().into() }, key);
         }
-        Rendered {
-            reconcile,
-            config: Arc::new(config),
-            snapshots: Snapshots::default().with("ingresses".into(), Arc::new(store)),
-            fleet: Arc::default(),
-            bundle,
-            took: Duration::ZERO,
-            findings: Findings::default(),
-            gateway_verdicts: Arc::default(),
-            warnings: Vec::new(),
-            hindsight: PreviousFailures::default(),
-        }
+        let snapshots = Snapshots::default().with("ingresses".into(), Arc::new(store));
+        Rendered::of(Generation(1), Arc::new(config), snapshots, bundle)
     }
 
     fn names(blamed: &FailingObjects) -> Vec<&str> {

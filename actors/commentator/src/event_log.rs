@@ -57,7 +57,7 @@ pub struct LogLine {
 
 /// What is the case when something happens.
 #[derive(Clone, Copy, Debug)]
-pub struct EventContext<'a> {
+pub(crate) struct EventContext<'a> {
     /// When it is.
     pub now: Instant,
     /// Which pods there are.
@@ -68,7 +68,7 @@ pub struct EventContext<'a> {
 
 /// The commentator's memory.
 #[derive(Clone, Debug, Default)]
-pub struct EventLog {
+pub(crate) struct EventLog {
     triggers: VecDeque<Trigger>,
     /// Warnings of the latest generations, with the last one that had them.
     warnings: HashMap<Diagnostic, Generation>,
@@ -203,7 +203,7 @@ impl EventLog {
         blamed.map(ToString::to_string).or_else(trigger)
     }
 
-    /// Sentences that need what is remembered; all others are in [`sentences`].
+    /// Sentences that need what is remembered; all others are in [`messages`].
     fn message(&self, event: &Event, moment: &EventContext<'_>) -> (MessageLevel, String) {
         match event {
             Event::Deployed { .. } | Event::DeployFailed { .. } => self.rollout.message(
@@ -280,8 +280,7 @@ impl EventLog {
 }
 
 /// A figure, as a line of the log at TRACE.
-#[must_use]
-pub fn figure(event: &Event) -> LogLine {
+pub(crate) fn figure(event: &Event) -> LogLine {
     LogLine { level: MessageLevel::Trace, text: messages::figure(event), object: None }
 }
 

@@ -3,18 +3,17 @@
 //!
 //! Observers receive events and tell; nothing they do, or fail to do, changes what the stages do.
 
-pub mod actor;
+mod actor;
 pub mod event_log;
-pub mod history;
+mod history;
 pub mod metrics;
-pub mod recording;
-pub mod settings;
+mod recording;
+mod settings;
 pub mod traces;
 
 pub use actor::{
     CommentatorActor, MetricsActor, Observed, Recorded, RecorderActor, SpanSink, TracesActor, Upkeep,
 };
-pub use event_log::{EventContext, EventLog, LogLine, MessageLevel};
+pub use event_log::{LogLine, MessageLevel};
 pub use history::{History, HistoryEntry};
 pub use recording::{RecordedAttempt, Recording};
-pub use settings::ObserverSettings;

@@ -24,7 +24,7 @@ const IN_FLIGHT: usize = 64;
 
 /// What must be remembered between events.
 #[derive(Clone, Debug, Default)]
-pub struct MetricsRecorder {
+pub(crate) struct MetricsRecorder {
     /// What each generation's render took, until its validation ends.
     rendered: BTreeMap<Generation, Duration>,
     /// Templates that have had untracked blocks.
@@ -72,12 +72,12 @@ impl MetricsRecorder {
                 counter!("haptic_deployment_errors_total").increment(1);
             }
             Event::ActorRestarted { actor, .. } => restarted(actor),
-            Event::Timed { part, took, .. } => stage(part, *took),
+            Event::Timed { part, took, .. } => stage(part.name(), *took),
             Event::Planned { kind, took, .. } => {
                 stage("plan", *took);
                 counter!("haptic_plans_total", "kind" => *kind).increment(1);
             }
-            Event::Waited { stage, took } => waited(stage, *took),
+            Event::Waited { stage, took } => waited(stage.name(), *took),
             Event::ConfigAccepted { .. } => counter!("haptic_config_accepted_total").increment(1),
             Event::ConfigRejected { .. } => counter!("haptic_config_rejected_total").increment(1),
             Event::WatchFailed { resource, .. } => {
@@ -96,7 +96,9 @@ impl MetricsRecorder {
             Event::ElectionTroubled { why: Some(_), .. } => {
                 counter!("haptic_lease_errors_total").increment(1);
             }
-            Event::Kept { by, bytes } => gauge!("haptic_kept_bytes", "by" => *by).set(as_number(*bytes)),
+            Event::Kept { by, bytes } => {
+                gauge!("haptic_kept_bytes", "by" => by.name()).set(as_number(*bytes))
+            }
             Event::LeadershipChanged { .. } => counter!("haptic_leader_transitions_total").increment(1),
             _ => {}
         }
@@ -151,7 +153,7 @@ pub fn restarted(actor: &str) {
 }
 
 /// Records for how long something waited until `stage` began with it.
-pub fn waited(stage: &'static str, took: Duration) {
+pub(crate) fn waited(stage: &'static str, took: Duration) {
     histogram!("haptic_queue_wait_seconds", "stage" => stage).record(took);
 }
 

@@ -9,7 +9,7 @@ const MOST_KEPT: usize = 100_000;
 
 /// The commentary's settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ObserverSettings {
+pub(crate) struct ObserverSettings {
     /// Whether lines are logged; the history is kept either way.
     pub enabled: bool,
     /// Events kept in the history.

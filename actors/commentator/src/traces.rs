@@ -10,7 +10,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use haptic_model::{Diagnostic, Event, Fleet, Generation, pipeline::Cause};
+use haptic_model::{Diagnostic, Event, Fleet, Generation, figure::TimedPart, pipeline::Cause};
 
 /// Generations whose trace is open or may still get spans.
 const REMEMBERED: usize = 64;
@@ -49,7 +49,7 @@ pub enum AttributeValue {
 
 /// What must be remembered between events.
 #[derive(Debug, Default)]
-pub struct Traces {
+pub(crate) struct Traces {
     open: VecDeque<Trace>,
     /// Makes numbers that no other process makes.
     random: RandomState,
@@ -79,9 +79,21 @@ struct Trace {
 struct PendingSpan<'a> {
     name: &'static str,
     took: Duration,
-    pod: Option<&'a Arc<str>>,
+    scope: SpanScope<'a>,
     attributes: Vec<(&'static str, AttributeValue)>,
     error: Option<String>,
+}
+
+/// What the work that a span is of belongs to.
+enum SpanScope<'a> {
+    /// The generation.
+    Generation,
+    /// All of a pod's deployment.
+    Deployment(&'a Arc<str>),
+    /// A part of a pod's deployment.
+    DeploymentPart(&'a Arc<str>),
+    /// A pod's disk, to which the generation is brought beside all deployments.
+    Stored(&'a Arc<str>),
 }
 
 impl Traces {
@@ -170,20 +182,22 @@ impl Trace {
     fn span_of(&mut self, event: &Event, at: SystemTime, (id, next): (u64, u64)) -> Option<Span> {
         let part = self.part_of(event, at, next)?;
         let start = at.checked_sub(part.took).unwrap_or(at);
-        let PendingSpan { name, pod, mut attributes, error, .. } = part;
-        let Some(pod) = pod else { return Some(self.span(id, name, (start, at), attributes, error)) };
-        attributes.push(("haptic.pod", AttributeValue::Text(pod.to_string())));
-        if name == "deploy" {
-            let id = self.pods.remove(pod).map_or(id, |(id, _)| id);
-            return Some(self.span(id, name, (start, at), attributes, error));
-        }
-        let parent = if name == "store" { self.root } else { self.pods.get(pod)?.0 };
+        let PendingSpan { name, scope, mut attributes, error, .. } = part;
+        attributes.extend(scope.pod().map(|pod| ("haptic.pod", AttributeValue::Text(pod.to_string()))));
+        let (id, parent) = match scope {
+            SpanScope::Generation | SpanScope::Stored(_) => (id, self.root),
+            SpanScope::Deployment(pod) => (self.pods.remove(pod).map_or(id, |(id, _)| id), self.root),
+            SpanScope::DeploymentPart(pod) => (id, self.pods.get(pod)?.0),
+        };
         let span = self.span(id, name, (start, at), attributes, error);
         Some(Span { parent: Some(parent), ..span })
     }
 
     fn part_of<'e>(&mut self, event: &'e Event, at: SystemTime, next: u64) -> Option<PendingSpan<'e>> {
-        let part = |name, took| PendingSpan { name, took, pod: None, attributes: Vec::new(), error: None };
+        let part = |name, took| {
+            let scope = SpanScope::Generation;
+            PendingSpan { name, took, scope, attributes: Vec::new(), error: None }
+        };
         Some(match event {
             Event::Rendered { bytes, files, kept, printed, digest, took, .. } => PendingSpan {
                 attributes: vec![
@@ -199,7 +213,7 @@ impl Trace {
                 let took = at.duration_since(self.begun).unwrap_or_default();
                 PendingSpan { error: self.failed(diagnostics), ..part("render", took) }
             }
-            Event::Timed { part: "syntax", took, .. } => part("syntax", *took),
+            Event::Timed { part: TimedPart::Syntax, took, .. } => part("syntax", *took),
             Event::Validated { took, cached, .. } => {
                 self.checked = true;
                 let cached = AttributeValue::Text(cached.to_string());
@@ -216,13 +230,13 @@ impl Trace {
                     ("haptic.plan", AttributeValue::Text((*kind).to_owned())),
                     ("haptic.operations", number(*operations as u64)),
                 ];
-                PendingSpan { pod: Some(pod), attributes, ..part("plan", *took) }
+                PendingSpan { scope: SpanScope::DeploymentPart(pod), attributes, ..part("plan", *took) }
             }
-            Event::Timed { part: "agent", pod: Some(pod), took, .. } => {
-                PendingSpan { pod: Some(pod), ..part("apply", *took) }
+            Event::Timed { part: TimedPart::Agent, pod: Some(pod), took, .. } => {
+                PendingSpan { scope: SpanScope::DeploymentPart(pod), ..part("apply", *took) }
             }
-            Event::Timed { part: "store", pod: Some(pod), took, .. } => {
-                PendingSpan { pod: Some(pod), ..part("store", *took) }
+            Event::Timed { part: TimedPart::Store, pod: Some(pod), took, .. } => {
+                PendingSpan { scope: SpanScope::Stored(pod), ..part("store", *took) }
             }
             Event::Deployed { pod, reload, operations, files, took, .. } => {
                 if !self.there.contains(pod) {
@@ -233,12 +247,13 @@ impl Trace {
                     ("haptic.files", number(*files as u64)),
                 ];
                 attributes.extend(reload.clone().map(|why| ("haptic.reload", AttributeValue::Text(why))));
-                PendingSpan { pod: Some(pod), attributes, ..part("deploy", *took) }
+                PendingSpan { scope: SpanScope::Deployment(pod), attributes, ..part("deploy", *took) }
             }
             Event::DeployFailed { pod, message, .. } => {
                 let planned = self.pods.get(pod).map_or(at, |(_, planned)| *planned);
                 let took = at.duration_since(planned).unwrap_or_default();
-                PendingSpan { pod: Some(pod), error: Some(message.clone()), ..part("deploy", took) }
+                let scope = SpanScope::Deployment(pod);
+                PendingSpan { scope, error: Some(message.clone()), ..part("deploy", took) }
             }
             _ => return None,
         })
@@ -276,6 +291,15 @@ impl Trace {
         error: Option<String>,
     ) -> Span {
         Span { trace: self.trace, id, parent: Some(self.root), name, start, end, attributes, error }
+    }
+}
+
+impl SpanScope<'_> {
+    fn pod(&self) -> Option<&str> {
+        match self {
+            Self::Generation => None,
+            Self::Deployment(pod) | Self::DeploymentPart(pod) | Self::Stored(pod) => Some(pod),
+        }
     }
 }
 

@@ -6,8 +6,10 @@ use crate::{
     validators::{self, ValidatorResponses},
 };
 use haptic_model::{
-    ActiveConfig, Diagnostic, Event, Layout, Severity, config::ConfigVerdict, config::Credentials,
-    event::Asked,
+    ActiveConfig, Diagnostic, Event, Layout, Severity,
+    config::ConfigVerdict,
+    config::Credentials,
+    event::{Asked, ConfigName},
 };
 use std::sync::Arc;
 
@@ -124,7 +126,12 @@ impl Intake {
         if let Some(judgement) = &mut self.judgement {
             judgement.credentials.clone_from(&why);
         }
-        Some(Event::CredentialsTroubled { name: self.wanted.as_str().into(), why })
+        Some(Event::CredentialsTroubled { name: self.source(), why })
+    }
+
+    /// Whatever configuration is found where one is waited for.
+    fn source(&self) -> ConfigName {
+        ConfigName::Source(self.wanted.as_str().into())
     }
 
     /// What `seen` asks for.
@@ -179,7 +186,7 @@ impl Intake {
                 ObservedConfig::Unknown | ObservedConfig::Absent => self.judgement.take(),
             };
         }
-        let name: Arc<str> = self.wanted.as_str().into();
+        let name = self.source();
         let event = match &state {
             ConfigState::Invalid(diagnostics) => Some(Event::ConfigRejected {
                 name,
@@ -211,7 +218,7 @@ impl Intake {
         {
             diagnostics.push(Diagnostic::error("basic", why.clone()).at_field("spec.dataplane"));
         }
-        let name = candidate.full_name();
+        let name = ConfigName::Own(candidate.full_name());
         let layout = match layout {
             Ok(layout) if !validators::refused(&diagnostics) => layout,
             _ => {

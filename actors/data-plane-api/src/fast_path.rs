@@ -27,7 +27,7 @@ pub(crate) fn is_fast(order: &Apply) -> bool {
 }
 
 impl PodSession<'_> {
-    /// Carries out an order that [`is_express`]. `None`: the pod is not as it was left, and has to be looked at first.
+    /// Carries out an order that [`is_fast`]. `None`: the pod is not as it was left, and has to be looked at first.
     pub async fn fast_path(mut self, order: &Apply) -> Result<Option<Outcome>, ApiError> {
         // A push under way raises it.
         self.version = match self.memory.is_pushing {

@@ -7,6 +7,7 @@ use crate::{
 use actix::prelude::*;
 use haptic_model::{
     ActiveConfig, Event, FailedReloads, FailureReports, Fleet, Generation, Quarantine, Snapshots,
+    figure::TimedPart,
     pipeline::{Cause, Reconcile, RenderEnded, RenderOrder, Validated},
 };
 use haptic_runtime::{
@@ -188,7 +189,12 @@ impl DebounceActor {
         let Some(order) = self.order() else { return };
         let Reconcile { generation, cause, triggered } = order.reconcile.clone();
         let waited = triggered.elapsed();
-        self.options.events.emit(Event::Timed { part: "debounce", generation, pod: None, took: waited });
+        self.options.events.emit(Event::Timed {
+            part: TimedPart::Debounce,
+            generation,
+            pod: None,
+            took: waited,
+        });
         self.options.events.emit(Event::ReconcileStarted { generation, cause, waited });
         self.schedule.started();
         self.show();

@@ -14,7 +14,11 @@ pub mod planner;
 pub mod roster;
 pub mod transport;
 
-pub use actor::{DeployActor, DeployTopics, DiscoveryActor, DiscoveryArguments, FleetActor, FleetArguments};
+pub use actor::{
+    DeployActor, DeployTopics, DiscoveryActor, DiscoveryArguments, FleetActor, FleetArguments,
+    deployment_name,
+};
+pub use deployment::DeploymentState;
 pub use planner::{Plan, PlanCache, Reason, ReasonKind, RunningView, TransportLimits, Verdict, plan};
 pub use roster::{PodStates, Roster};
 pub use transport::{AgentTransport, Connect, Transport, TransportError};

@@ -15,8 +15,9 @@ use haptic_deploy::{
 };
 use haptic_model::{
     ActiveConfig, Bundle, BundleFile, Event, FileKey, Fleet, Generation, HaproxyPod, HaproxyVersion,
+    Snapshots,
     agent_api::{Apply, Epoch, Outcome, RunningBundle, Runtime, Status},
-    pipeline::{Cause, Leadership, Reconcile, Rendered, Validated},
+    pipeline::{Leadership, Rendered, Validated},
 };
 use haptic_runtime::{ActorHandle, Envelope, Events, Exit, Health, Publisher, Spec, Supervision, topic};
 use haptic_text::Text;
@@ -181,23 +182,7 @@ fn active_config() -> ActiveConfig {
 
 fn validated(config: &Arc<ActiveConfig>) -> Validated {
     let bundle = Bundle::new(BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain("global\n")), []);
-    let reconcile = Reconcile {
-        generation: Generation(1),
-        cause: Cause::default(),
-        triggered: std::time::Instant::now(),
-    };
-    let rendered = Rendered {
-        reconcile,
-        config: Arc::clone(config),
-        snapshots: haptic_model::Snapshots::default(),
-        fleet: Arc::default(),
-        bundle,
-        took: Duration::ZERO,
-        warnings: Vec::new(),
-        findings: haptic_model::Findings::default(),
-        gateway_verdicts: std::sync::Arc::default(),
-        hindsight: haptic_model::PreviousFailures::default(),
-    };
+    let rendered = Rendered::of(Generation(1), Arc::clone(config), Snapshots::default(), bundle);
     Validated { rendered: Arc::new(rendered), took: Duration::ZERO, warnings: Vec::new() }
 }
 

@@ -30,7 +30,7 @@ pub fn safe_but_styled(text: &str) -> String {
 
 /// The same of all texts in `value`, whose form its `Serialize` and `Deserialize` agree on.
 #[must_use]
-pub fn all_safe<T: Serialize + DeserializeOwned + Default>(value: &T) -> T {
+pub(crate) fn all_safe<T: Serialize + DeserializeOwned + Default>(value: &T) -> T {
     let value = serde_json::to_value(value).map(|mut value| {
         make_safe(&mut value);
         value

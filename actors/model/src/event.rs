@@ -4,6 +4,7 @@
 
 use crate::{
     diagnostic::Diagnostic,
+    figure::{CachingStage, TimedPart, WaitingStage},
     finding::FindingsChange,
     generation::Generation,
     limits::{Limit, LimitReached},
@@ -12,7 +13,7 @@ use crate::{
     quarantine::{Quarantined, Released},
 };
 use haptic_text::{Digest, ObjectRef};
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 /// The validators of a configuration that were asked at once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,13 +26,22 @@ pub struct Asked {
     pub took: Duration,
 }
 
+/// What a configuration is called in events.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConfigName {
+    /// Its own name: `namespace/name`.
+    Own(Arc<str>),
+    /// Where it is looked for, in words: `configuration file a.yaml`.
+    Source(Arc<str>),
+}
+
 /// One happening.
 #[derive(Clone, Debug)]
 pub enum Event {
     /// A configuration is in force.
     ConfigAccepted {
-        /// `namespace/name`.
-        name: Arc<str>,
+        /// Which.
+        name: ConfigName,
         /// Its number in this process.
         revision: u64,
         /// Who was asked.
@@ -39,8 +49,8 @@ pub enum Event {
     },
     /// A configuration was refused; the one before stays in force.
     ConfigRejected {
-        /// `namespace/name`.
-        name: Arc<str>,
+        /// Which.
+        name: ConfigName,
         /// Everything that is wrong with it.
         diagnostics: Vec<Diagnostic>,
         /// Who was asked; nobody when it could not be read.
@@ -48,15 +58,15 @@ pub enum Event {
     },
     /// The configuration in force was deleted; it stays in force.
     ConfigDeleted {
-        /// `namespace/name`.
-        name: Arc<str>,
+        /// Which.
+        name: ConfigName,
     },
     /// The credentials changed.
     CredentialsChanged,
     /// The Secret of the credentials is not there, lacks a key or may not be read, or is whole again.
     CredentialsTroubled {
-        /// `namespace/name` of the configuration.
-        name: Arc<str>,
+        /// Of which configuration.
+        name: ConfigName,
         /// What is wrong with it; `None` when it is over.
         why: Option<Diagnostic>,
     },
@@ -347,8 +357,8 @@ pub enum Event {
     },
     /// What a part of a stage took: a figure, nothing that is told.
     Timed {
-        /// `debounce`, `syntax`, `agent` or `store`.
-        part: &'static str,
+        /// Which part.
+        part: TimedPart,
         /// Its number.
         generation: Generation,
         /// `namespace/name`, where it is work on one pod.
@@ -371,18 +381,28 @@ pub enum Event {
     },
     /// For how long work waited until a stage began with it: a figure, nothing that is told.
     Waited {
-        /// `render` or `validate`.
-        stage: &'static str,
+        /// Which stage.
+        stage: WaitingStage,
         /// How long.
         took: Duration,
     },
     /// What a stage keeps in memory so that it looks only at what changed: a figure, nothing that is told.
     Kept {
-        /// `render` or `syntax`.
-        by: &'static str,
+        /// Which one.
+        by: CachingStage,
         /// How much.
         bytes: usize,
     },
+}
+
+impl fmt::Display for ConfigName {
+    /// A name follows its kind; words say it already.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Own(name) => write!(f, "configuration {name}"),
+            Self::Source(words) => f.write_str(words),
+        }
+    }
 }
 
 impl Event {

@@ -11,6 +11,7 @@ pub mod default_certificate;
 pub mod diagnostic;
 pub mod event;
 pub mod external_names;
+pub mod figure;
 pub mod finding;
 pub mod fleet;
 pub mod gateway;
@@ -49,8 +50,8 @@ pub use object::Object;
 pub use object_json::ObjectJson;
 pub use operation::Operation;
 pub use quarantine::{
-    FailedReloads, FailureReport, FailureReports, Instead, PreviousFailures, Quarantine, Quarantined,
-    Released,
+    FailedReloads, FailureReport, FailureReports, Instead, PreviousFailures, PublishedInstead, Quarantine,
+    Quarantined, Released,
 };
 pub use shared::SharedValues;
 pub use store::{Snapshot, Snapshots};

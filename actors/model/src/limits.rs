@@ -109,7 +109,7 @@ impl Limit {
     pub const OF_STORES: [Self; 4] =
         [Self::ObjectBytes, Self::ObjectsPerNamespace, Self::StoreBytes, Self::WatchedBytes];
     /// Those of what is rendered.
-    pub const OF_RENDERS: [Self; 6] =
+    const OF_RENDERS: [Self; 6] =
         [Self::BlockBytes, Self::ValueBytes, Self::FileBytes, Self::MapEntries, Self::Servers, Self::Files];
 
     /// Its name below `controller.limits`.

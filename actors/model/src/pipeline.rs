@@ -96,6 +96,28 @@ pub struct RenderBasis {
 }
 
 impl Rendered {
+    /// `bundle` of `snapshots`, in which nothing was found and nothing decided.
+    #[must_use]
+    pub fn of(
+        generation: Generation,
+        config: Arc<ActiveConfig>,
+        snapshots: Snapshots,
+        bundle: Bundle,
+    ) -> Self {
+        Self {
+            reconcile: Reconcile { generation, cause: Cause::default(), triggered: Instant::now() },
+            config,
+            snapshots,
+            fleet: Arc::default(),
+            bundle,
+            took: Duration::ZERO,
+            warnings: Vec::new(),
+            findings: Findings::default(),
+            gateway_verdicts: Arc::default(),
+            hindsight: PreviousFailures::default(),
+        }
+    }
+
     /// What it was rendered from.
     #[must_use]
     pub fn basis(&self) -> RenderBasis {

@@ -1,7 +1,12 @@
 //! Objects that are held back, so that one bad object never stops the others: what everybody says about them.
 
-use crate::{diagnostic::Diagnostic, generation::Generation, pipeline::RenderBasis};
+use crate::{
+    diagnostic::{Diagnostic, TemplatePosition},
+    generation::Generation,
+    pipeline::RenderBasis,
+};
 use haptic_text::ObjectRef;
+use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
@@ -27,14 +32,27 @@ pub struct Quarantined {
 }
 
 /// What is rendered in the place of an object that is held back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Instead {
     /// Nothing: it is left out.
+    #[serde(rename = "left out")]
     Nothing,
     /// Its last good version.
+    #[serde(rename = "last good version")]
     Former,
     /// Itself without the annotations that cannot be read; closed, where one of them guards access.
+    #[serde(rename = "defaults")]
     Defaults,
+}
+
+/// What is rendered in the place of an object, as it is published and read back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum PublishedInstead {
+    /// One that this revision knows.
+    Known(Instead),
+    /// What another revision calls it.
+    Other(String),
 }
 
 /// One object that is in force again as it is in its store, or gone.
@@ -79,36 +97,49 @@ pub struct FailureReport {
     pub took: Duration,
 }
 
+/// Why an object is held back, as far as it is told: where in the output that shows moves with every other object.
+#[derive(PartialEq)]
+struct QuarantineReason<'q> {
+    message: &'q str,
+    /// Another object, at which it was found.
+    found_at: Option<&'q ObjectRef>,
+    field: Option<&'q str>,
+    template: Option<&'q TemplatePosition>,
+    help: Option<&'q str>,
+}
+
 impl FailureReport {
     /// So many of one stage are kept until they are heard.
     pub const KEPT: usize = 8;
 }
 
 impl Quarantined {
-    /// What is served in the place of its present version, in words.
+    /// Whether both are told in the same sentence.
     #[must_use]
-    pub fn in_force(&self) -> &'static str {
-        self.instead.in_force()
+    pub fn is_told_as(&self, other: &Self) -> bool {
+        self.object == other.object && self.instead == other.instead && self.reason() == other.reason()
+    }
+
+    fn reason(&self) -> QuarantineReason<'_> {
+        let Diagnostic { message, field, template, object, help, .. } = &self.why;
+        QuarantineReason {
+            message: message.trim_end_matches('.'),
+            found_at: object.as_deref().filter(|other| **other != *self.object),
+            field: field.as_deref(),
+            template: template.as_ref(),
+            help: help.as_deref().filter(|help| !help.is_empty()),
+        }
+    }
+}
+
+impl Default for PublishedInstead {
+    /// That of an object of which nothing is known.
+    fn default() -> Self {
+        Self::Other(String::new())
     }
 }
 
 impl Instead {
-    /// In two words.
-    #[must_use]
-    pub fn in_force(self) -> &'static str {
-        match self {
-            Self::Nothing => "left out",
-            Self::Former => "last good version",
-            Self::Defaults => "defaults",
-        }
-    }
-
-    /// The one that [`Self::in_force`] names, as it is read from where it was published.
-    #[must_use]
-    pub fn named(in_force: &str) -> Option<Self> {
-        [Self::Nothing, Self::Former, Self::Defaults].into_iter().find(|one| one.in_force() == in_force)
-    }
-
     /// In a sentence.
     #[must_use]
     pub fn sentence(self) -> &'static str {
@@ -176,12 +207,57 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_is_found_by_its_name_and_nothing_by_another_one() {
-        for one in [Instead::Nothing, Instead::Former, Instead::Defaults] {
-            assert_eq!(Instead::named(one.in_force()), Some(one));
+    fn what_is_published_is_read_back_and_so_is_what_only_another_revision_knows() {
+        let words = [
+            ("left out", PublishedInstead::Known(Instead::Nothing)),
+            ("last good version", PublishedInstead::Known(Instead::Former)),
+            ("defaults", PublishedInstead::Known(Instead::Defaults)),
+            ("", PublishedInstead::default()),
+            ("Left out", PublishedInstead::Other("Left out".into())),
+        ];
+        for (word, published) in words {
+            let read: PublishedInstead = serde_json::from_value(word.into()).unwrap();
+            assert_eq!(read, published);
+            assert_eq!(serde_json::to_value(read).unwrap(), word);
         }
-        assert_eq!(Instead::named(""), None);
-        assert_eq!(Instead::named("Left out"), None);
+    }
+
+    #[test]
+    fn the_same_is_told_of_what_only_moved() {
+        let object = Arc::new(ObjectRef::new("ingresses", "default", "shop"));
+        let why = Diagnostic::error("syntax", "unknown keyword").of_object(Some(object.clone()));
+        let held = |why: Diagnostic| Quarantined {
+            object: object.clone(),
+            why,
+            instead: Instead::Former,
+            suspected: false,
+            since: Generation(3),
+            at: Instant::now(),
+        };
+        let first = held(why.clone());
+        let same = [
+            why.clone().at_output(crate::FileKey::config(), 17, "foo bar"),
+            why.clone().help(""),
+            why.clone().of_object(None),
+            Diagnostic::warning("haproxy", "unknown keyword."),
+        ];
+        for why in same {
+            let other = held(why);
+            assert!(first.is_told_as(&other) && first.to_string() == other.to_string(), "{other}");
+        }
+        let others = [
+            Diagnostic::error("syntax", "another keyword"),
+            why.clone().at_field("spec.rules[0]"),
+            why.clone().at_template("main", 7, 1),
+            why.clone().of_object(Some(Arc::new(ObjectRef::new("services", "default", "shop")))),
+            why.help("Did you mean \"fork\"?"),
+        ];
+        for why in others {
+            let other = held(why);
+            assert!(!first.is_told_as(&other) && first.to_string() != other.to_string(), "{other}");
+        }
+        let left_out = Quarantined { instead: Instead::Nothing, ..first.clone() };
+        assert!(!first.is_told_as(&left_out));
     }
 
     #[test]

@@ -18,6 +18,7 @@ use haptic_attribution::{
 };
 use haptic_model::{
     ActiveConfig, Diagnostic, Event, Findings, Generation, HostHolds, Quarantine, Snapshots,
+    figure::{CachingStage, WaitingStage},
     pipeline::{Attempt, Attempts, RenderEnded, RenderOrder, Rendered, SetAside},
 };
 use haptic_runtime::{Events, OwnHandle, Publisher, cpu, messages::RenderRequested};
@@ -137,7 +138,7 @@ impl RenderActor {
         let CacheSize { blocks, untracked, printed, bytes } = self.workshop.renderer.cache();
         (self.detail.kept_blocks, self.detail.kept_bytes) = (blocks, bytes);
         (self.detail.printed_blocks, self.detail.untracked_blocks) = (printed, untracked);
-        self.options.events.emit(Event::Kept { by: "render", bytes });
+        self.options.events.emit(Event::Kept { by: CachingStage::Render, bytes });
         if let Some(diagnostic) = self.workshop.renderer.take_difference() {
             self.options.events.emit(Event::RenderDiffered { generation, diagnostic });
         }
@@ -352,7 +353,7 @@ impl Handler<RenderRequested> for RenderActor {
 
     fn handle(&mut self, request: RenderRequested, context: &mut Self::Context) -> Self::Result {
         self.own.received::<RenderRequested>(context);
-        self.options.events.emit(Event::Waited { stage: "render", took: request.waited() });
+        self.options.events.emit(Event::Waited { stage: WaitingStage::Render, took: request.waited() });
         let mut workshop = std::mem::replace(&mut self.workshop, RendererState::new(self.options.renderer));
         let (started, limits, task) = (Instant::now(), self.options.limits, request.payload.clone());
         let work = cpu("render", move || {

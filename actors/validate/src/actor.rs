@@ -6,6 +6,7 @@ use actix::prelude::*;
 use haptic_attribution::culprits::{FailingByCause, FailureCauses, Nobodys, Ruling, largest};
 use haptic_model::{
     Bundle, Diagnostic, Event, FailureReport, FailureReports, Fleet, Generation, HaproxyPod, Severity,
+    figure::{CachingStage, TimedPart, WaitingStage},
     pipeline::{Candidate, PodState, Refused, Rendered, Validated},
 };
 use haptic_runtime::{
@@ -180,11 +181,16 @@ impl ValidateActor {
             |(rendered, mut diagnostics, found, took), actor, context| {
                 actor.reading = false;
                 let generation = rendered.reconcile.generation;
-                actor.options.events.emit(Event::Timed { part: "syntax", generation, pod: None, took });
-                actor
-                    .options
-                    .events
-                    .emit(Event::Kept { by: "syntax", bytes: actor.options.checker.kept_bytes() });
+                actor.options.events.emit(Event::Timed {
+                    part: TimedPart::Syntax,
+                    generation,
+                    pod: None,
+                    took,
+                });
+                actor.options.events.emit(Event::Kept {
+                    by: CachingStage::Syntax,
+                    bytes: actor.options.checker.kept_bytes(),
+                });
                 if diagnostics.is_empty() {
                     actor.options.candidate.publish(Some(Arc::new(Candidate { rendered })));
                 } else {
@@ -200,7 +206,7 @@ impl ValidateActor {
 
     fn check(&mut self, rendered: Arc<Rendered>, context: &mut Context<Self>) {
         let took = self.waiting.take().map_or(Duration::ZERO, |since| since.elapsed());
-        self.options.events.emit(Event::Waited { stage: "validate", took });
+        self.options.events.emit(Event::Waited { stage: WaitingStage::Validate, took });
         let checker = self.checker_for(&rendered).impatient();
         self.check_by(checker, rendered, context, Self::concluded);
     }
@@ -246,7 +252,7 @@ impl ValidateActor {
         context.spawn(search.run(judge).into_actor(self).map(move |found, actor, context| {
             let generation = rendered.reconcile.generation;
             let took = began.elapsed();
-            actor.options.events.emit(Event::Timed { part: "search", generation, pod: None, took });
+            actor.options.events.emit(Event::Timed { part: TimedPart::Search, generation, pod: None, took });
             let verdict = CheckVerdict { took: verdict.took + took, ..verdict };
             actor.found(rendered, verdict, found, context);
         }));

@@ -6,6 +6,7 @@ mod stage;
 
 use haptic_model::{
     Bundle, BundleFile, Event, FileKey, Generation, ObjectRef,
+    figure::TimedPart,
     pipeline::{PodState, Rendered},
 };
 use haptic_text::{Blame, Fragment, LineBlame, Text};
@@ -93,7 +94,8 @@ async fn what_was_rendered_before_anybody_heard_of_a_complaint_is_not_checked() 
     stage.rendered.publish(Some(Arc::new(rendered(2, "bad too", None))));
     loop {
         let event = tokio::time::timeout(Duration::from_secs(60), stage.told.recv()).await.unwrap().unwrap();
-        if matches!(&*event.payload, Event::Timed { part: "syntax", generation: Generation(2), .. }) {
+        if matches!(&*event.payload, Event::Timed { part: TimedPart::Syntax, generation: Generation(2), .. })
+        {
             break;
         }
     }
@@ -126,7 +128,9 @@ async fn what_all_pods_run_is_checked_after_a_rest_and_what_one_of_them_waits_fo
             let event =
                 tokio::time::timeout(Duration::from_secs(60), stage.told.recv()).await.unwrap().unwrap();
             match &*event.payload {
-                Event::Timed { part: "syntax", generation: read, .. } if read.0 == generation => break,
+                Event::Timed { part: TimedPart::Syntax, generation: read, .. } if read.0 == generation => {
+                    break;
+                }
                 Event::Validated { generation: passed, .. } => assert_eq!(passed.0, 1),
                 _ => {}
             }

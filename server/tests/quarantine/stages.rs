@@ -8,8 +8,7 @@ use haptic_attribution::{
 };
 use haptic_model::{
     ActiveConfig, Bundle, Diagnostic, FailureReport, Fleet, Generation, Object, ObjectRef, Severity,
-    Snapshot, Snapshots,
-    pipeline::{Cause, Reconcile, Rendered},
+    Snapshot, Snapshots, pipeline::Rendered,
 };
 use haptic_render::{
     Checked, Compiled, RenderJob, RenderLimits, Renderer, compile, quarantine::QuarantinedRender,
@@ -248,23 +247,8 @@ impl Stages {
     }
 
     fn rendered(&self, generation: Generation, bundle: Bundle, snapshots: Snapshots) -> Rendered {
-        let reconcile = Reconcile { generation, cause: Cause::default(), triggered: Instant::now() };
-        let (config, fleet, took) = (self.config.clone(), Arc::default(), Duration::ZERO);
-        let (warnings, hindsight) = (Vec::new(), self.quarantine.previous_failures(self.now));
-        let findings = haptic_model::Findings::default();
-        let gateway_verdicts = Arc::default();
-        Rendered {
-            reconcile,
-            config,
-            snapshots,
-            fleet,
-            bundle,
-            took,
-            warnings,
-            findings,
-            gateway_verdicts,
-            hindsight,
-        }
+        let hindsight = self.quarantine.previous_failures(self.now);
+        Rendered { hindsight, ..Rendered::of(generation, self.config.clone(), snapshots, bundle) }
     }
 }
 

@@ -534,7 +534,7 @@ pub fn changes(
 ) -> (Vec<Arc<Quarantined>>, Vec<Released>) {
     let is_news = |held: &&Arc<Quarantined>| {
         let known = before.held.get(&held.object);
-        known.is_none_or(|known| !Arc::ptr_eq(known, held) && known.to_string() != held.to_string())
+        known.is_none_or(|known| !Arc::ptr_eq(known, held) && !known.is_told_as(held))
     };
     let entered = after.held.values().filter(is_news).cloned().collect();
     let left = before

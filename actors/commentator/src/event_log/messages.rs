@@ -141,45 +141,32 @@ fn findings_message(change: &FindingsChange) -> (MessageLevel, String) {
     (MessageLevel::Warn, text)
 }
 
-/// Its kind goes before a name; what is in words already stays as it is.
-fn configuration(name: &str) -> String {
-    if name.contains(' ') { name.to_owned() } else { format!("configuration {name}") }
-}
-
 /// Configuration and watched resources.
 fn input_message(event: &Event) -> (MessageLevel, String) {
     match event {
-        Event::ConfigAccepted { name, revision, asked } => (
-            MessageLevel::Info,
-            format!("{} is accepted as revision {revision}{}", configuration(name), by_whom(asked)),
-        ),
+        Event::ConfigAccepted { name, revision, asked } => {
+            (MessageLevel::Info, format!("{name} is accepted as revision {revision}{}", by_whom(asked)))
+        }
         Event::ConfigRejected { name, diagnostics, asked } => (
             // That somebody writes a wrong one is no fault of the controller's; that a validator does not answer is.
             if asked.silent.is_empty() { MessageLevel::Warn } else { MessageLevel::Error },
-            format!(
-                "{} is refused{}, so nothing changes: {}",
-                configuration(name),
-                by_whom(asked),
-                by_validator(diagnostics)
-            ),
+            format!("{name} is refused{}, so nothing changes: {}", by_whom(asked), by_validator(diagnostics)),
         ),
-        Event::ConfigDeleted { name } => (
-            MessageLevel::Error,
-            format!("{} was deleted; it stays in force until there is another", configuration(name)),
-        ),
+        Event::ConfigDeleted { name } => {
+            (MessageLevel::Error, format!("{name} was deleted; it stays in force until there is another"))
+        }
         Event::CredentialsChanged => {
             (MessageLevel::Info, "credentials changed; both old and new are tried".to_owned())
         }
         Event::CredentialsTroubled { name, why: Some(why) } => (
             MessageLevel::Error,
             format!(
-                "the credentials of {} cannot be had: {why}; the ones before stay in use, if there are any, and a \
-                 controller that starts now has none",
-                configuration(name)
+                "the credentials of {name} cannot be had: {why}; the ones before stay in use, if there are any, and a \
+                 controller that starts now has none"
             ),
         ),
         Event::CredentialsTroubled { name, why: None } => {
-            (MessageLevel::Info, format!("the credentials of {} can be had again", configuration(name)))
+            (MessageLevel::Info, format!("the credentials of {name} can be had again"))
         }
         Event::StoreSynced { resource, objects } => {
             (MessageLevel::Info, format!("{resource} are known: {}", counted(*objects, "object")))
@@ -237,18 +224,18 @@ fn input_message(event: &Event) -> (MessageLevel, String) {
 pub(super) fn figure(event: &Event) -> String {
     match event {
         Event::Timed { part, generation, pod: None, took } => {
-            format!("generation {generation}: {part} took {}", ms(*took))
+            format!("generation {generation}: {} took {}", part.name(), ms(*took))
         }
         Event::Timed { part, generation, pod: Some(pod), took } => {
-            format!("generation {generation}: {part} of {pod} took {}", ms(*took))
+            format!("generation {generation}: {} of {pod} took {}", part.name(), ms(*took))
         }
         Event::Planned { generation, pod, kind, operations, took } => format!(
             "generation {generation}: the plan for {pod} is {kind}, {}, found in {}",
             counted(*operations, "operation"),
             ms(*took)
         ),
-        Event::Waited { stage, took } => format!("{stage} began after {}", ms(*took)),
-        Event::Kept { by, bytes } => format!("{by} keeps {bytes} bytes of what did not change"),
+        Event::Waited { stage, took } => format!("{} began after {}", stage.name(), ms(*took)),
+        Event::Kept { by, bytes } => format!("{} keeps {bytes} bytes of what did not change", by.name()),
         other => other.kind().to_owned(),
     }
 }

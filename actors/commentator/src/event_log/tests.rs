@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use haptic_model::{HaproxyPod, ObjectRef, Quarantined, Released, event::Asked};
+use haptic_model::{
+    HaproxyPod, ObjectRef, Quarantined, Released,
+    event::{Asked, ConfigName},
+};
 
 use super::{
     messages::{ms, trigger},
@@ -277,13 +280,15 @@ fn what_is_held_back_and_what_is_let_go_is_said_in_its_own_sentences_not_too_man
 
 #[test]
 fn a_configuration_is_called_one_once() {
-    let told = |name: &str| emit(&Event::ConfigDeleted { name: name.into() }).text;
-    assert!(told("haptic/edge").starts_with("configuration haptic/edge was deleted"));
-    assert!(told("configuration file a.yaml").starts_with("configuration file a.yaml was deleted"));
+    let told = |name| emit(&Event::ConfigDeleted { name }).text;
+    let own = told(ConfigName::Own("haptic/edge".into()));
+    assert!(own.starts_with("configuration haptic/edge was deleted"));
+    let source = told(ConfigName::Source("configuration file a.yaml".into()));
+    assert!(source.starts_with("configuration file a.yaml was deleted"));
 }
 
 fn refused(asked: Asked, diagnostics: Vec<Diagnostic>) -> LogLine {
-    emit(&Event::ConfigRejected { name: "edge/demo".into(), diagnostics, asked })
+    emit(&Event::ConfigRejected { name: ConfigName::Own("edge/demo".into()), diagnostics, asked })
 }
 
 #[test]
@@ -305,7 +310,8 @@ fn each_error_of_a_configuration_is_told_below_its_validator_and_a_users_mistake
     );
     let one = refused(asked.clone(), vec![template(3)]);
     assert!(one.text.ends_with("so nothing changes: unknown function; template main:3:1"), "{}", one.text);
-    let accepted = emit(&Event::ConfigAccepted { name: "edge/demo".into(), revision: 2, asked });
+    let name = ConfigName::Own("edge/demo".into());
+    let accepted = emit(&Event::ConfigAccepted { name, revision: 2, asked });
     assert_eq!(accepted.text, "configuration edge/demo is accepted as revision 2 after 12 ms (3 validators)");
 }
 

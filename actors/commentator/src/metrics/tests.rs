@@ -2,7 +2,13 @@
 
 use std::sync::LazyLock;
 
-use haptic_model::{Finding, FindingKind, Limit, LimitReached, ObjectRef, limits::Crowded, pipeline::Cause};
+use haptic_model::{
+    Finding, FindingKind, Limit, LimitReached, ObjectRef,
+    event::ConfigName,
+    figure::{CachingStage, TimedPart, WaitingStage},
+    limits::Crowded,
+    pipeline::Cause,
+};
 use metrics_exporter_prometheus::PrometheusBuilder;
 
 use super::*;
@@ -175,11 +181,11 @@ fn everything_that_users_name() -> impl Iterator<Item = Event> {
         let diagnostics = vec![haptic_model::Diagnostic::error("render", format!("wrong {n}"))];
         [
             Event::ReconcileStarted { generation, cause: Cause::default(), waited: Duration::ZERO },
-            Event::Timed { part: "debounce", generation, pod: None, took: Duration::ZERO },
-            Event::Timed { part: "agent", generation, pod: Some(pod.clone()), took: Duration::ZERO },
-            Event::Timed { part: "store", generation, pod: Some(pod.clone()), took: Duration::ZERO },
-            Event::Timed { part: "syntax", generation, pod: None, took: Duration::ZERO },
-            Event::Timed { part: "search", generation, pod: None, took: Duration::ZERO },
+            Event::Timed { part: TimedPart::Debounce, generation, pod: None, took: Duration::ZERO },
+            Event::Timed { part: TimedPart::Agent, generation, pod: Some(pod.clone()), took: Duration::ZERO },
+            Event::Timed { part: TimedPart::Store, generation, pod: Some(pod.clone()), took: Duration::ZERO },
+            Event::Timed { part: TimedPart::Syntax, generation, pod: None, took: Duration::ZERO },
+            Event::Timed { part: TimedPart::Search, generation, pod: None, took: Duration::ZERO },
             Event::Planned {
                 generation,
                 pod: pod.clone(),
@@ -187,13 +193,13 @@ fn everything_that_users_name() -> impl Iterator<Item = Event> {
                 operations: 1,
                 took: Duration::ZERO,
             },
-            Event::Waited { stage: "render", took: Duration::ZERO },
-            Event::Waited { stage: "validate", took: Duration::ZERO },
+            Event::Waited { stage: WaitingStage::Render, took: Duration::ZERO },
+            Event::Waited { stage: WaitingStage::Validate, took: Duration::ZERO },
             rendered(&[(&format!("template-{n}"), 1)]),
             Event::RenderFailed { generation, configuration: 1, diagnostics: diagnostics.clone() },
             Event::Validated { generation, configuration: 1, took: Duration::ZERO, cached: false },
             Event::ConfigRejected {
-                name: format!("default/{n}").into(),
+                name: ConfigName::Own(format!("default/{n}").into()),
                 diagnostics,
                 asked: Default::default(),
             },
@@ -219,8 +225,8 @@ fn everything_that_users_name() -> impl Iterator<Item = Event> {
             },
             Event::ElectionTroubled { lease: "l".into(), why: Some(format!("{n}")) },
             Event::LeadershipChanged { leads: n % 2 == 0, why: None },
-            Event::Kept { by: "render", bytes: 1 },
-            Event::Kept { by: "syntax", bytes: 1 },
+            Event::Kept { by: CachingStage::Render, bytes: 1 },
+            Event::Kept { by: CachingStage::Syntax, bytes: 1 },
         ]
     })
 }
@@ -350,8 +356,8 @@ fn parts_of_stages_are_timed_and_what_they_keep_is_counted() {
             operations: 2,
             took: Duration::from_millis(250),
         },
-        Event::Kept { by: "syntax", bytes: 9 },
-        Event::Kept { by: "syntax", bytes: 7 },
+        Event::Kept { by: CachingStage::Syntax, bytes: 9 },
+        Event::Kept { by: CachingStage::Syntax, bytes: 7 },
     ]);
     has(&text, r#"haptic_stage_duration_seconds_sum{stage="plan"} 0.25"#);
     has(&text, r#"haptic_kept_bytes{by="syntax"} 7"#);

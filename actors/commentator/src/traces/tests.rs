@@ -41,7 +41,7 @@ fn story(pods: &[&str]) -> Vec<(u32, Event)> {
                 untracked: BTreeMap::new(),
             },
         ),
-        (18, Event::Timed { part: "syntax", generation, pod: None, took: 2 * MS }),
+        (18, Event::Timed { part: TimedPart::Syntax, generation, pod: None, took: 2 * MS }),
     ];
     for pod in pods {
         let pod: Arc<str> = format!("default/{pod}").into();
@@ -49,7 +49,10 @@ fn story(pods: &[&str]) -> Vec<(u32, Event)> {
             20,
             Event::Planned { generation, pod: pod.clone(), kind: "runtime", operations: 2, took: MS },
         ));
-        story.push((25, Event::Timed { part: "agent", generation, pod: Some(pod.clone()), took: 4 * MS }));
+        story.push((
+            25,
+            Event::Timed { part: TimedPart::Agent, generation, pod: Some(pod.clone()), took: 4 * MS },
+        ));
         story.push((
             26,
             Event::Deployed {

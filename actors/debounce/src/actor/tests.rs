@@ -6,8 +6,8 @@ use std::{
 };
 
 use haptic_model::{
-    Bundle, BundleFile, Diagnostic, FailureReport, FileKey, HaproxyVersion, ObjectRef, PreviousFailures,
-    Quarantined, Snapshot, pipeline::Rendered,
+    Bundle, BundleFile, Diagnostic, FailureReport, FileKey, HaproxyVersion, ObjectRef, Quarantined, Snapshot,
+    pipeline::Rendered,
 };
 use haptic_runtime::{ActorHandle, Health, Outbox, Publisher, Spec, Supervision, topic};
 use haptic_text::Text;
@@ -434,22 +434,8 @@ async fn a_rebuilt_actor_reconciles_once_and_misses_nothing() {
 }
 
 fn rendered() -> Arc<Rendered> {
-    Arc::new(Rendered {
-        reconcile: Reconcile {
-            generation: Generation(1),
-            cause: Cause::default(),
-            triggered: std::time::Instant::now(),
-        },
-        config: config(1, "5ms", "50ms"),
-        snapshots: Snapshots::default(),
-        fleet: Arc::default(),
-        bundle: Bundle::new(BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain("")), []),
-        took: Duration::ZERO,
-        findings: haptic_model::Findings::default(),
-        gateway_verdicts: std::sync::Arc::default(),
-        warnings: Vec::new(),
-        hindsight: PreviousFailures::default(),
-    })
+    let bundle = Bundle::new(BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain("")), []);
+    Arc::new(Rendered::of(Generation(1), config(1, "5ms", "50ms"), Snapshots::default(), bundle))
 }
 
 fn validated() -> Arc<Validated> {

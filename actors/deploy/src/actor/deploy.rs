@@ -6,7 +6,9 @@ use super::{
     scoped::{StreamScope, scoped},
 };
 use crate::{
-    deployment::{DeployAttempt, DeployFailure, Deployment, NewestBundles, NextStep, PodProgress, State},
+    deployment::{
+        DeployAttempt, DeployFailure, Deployment, DeploymentState, NewestBundles, NextStep, PodProgress,
+    },
     transport::{Connect, Transport, TransportError},
 };
 use actix::prelude::*;
@@ -16,6 +18,7 @@ use haptic_model::{
     ActiveConfig, Event, HaproxyPod,
     agent_api::{Outcome, Status},
     crd::DataplaneSpec,
+    figure::TimedPart,
     pipeline::{Leadership, Validated},
 };
 use haptic_runtime::{
@@ -174,7 +177,7 @@ impl DeployActor {
         let began = Instant::now();
         let transport = match self.conclude_storing().and_then(|()| self.transport()) {
             Ok(Some(transport)) => transport,
-            Ok(None) => return self.wait(State::Standby, context),
+            Ok(None) => return self.wait(DeploymentState::Standby, context),
             Err(failure) => return self.pause(&failure, context),
         };
         let is_known = self.progress.known.is_some();
@@ -189,7 +192,7 @@ impl DeployActor {
         if is_known && !took_over && !is_due && beginning.began_anew.is_none() {
             return self.advance(beginning, context);
         }
-        self.deployment.show(&State::Reading);
+        self.deployment.show(&DeploymentState::Reading);
         let status = async move { StatusRead(beginning, transport.status().await) };
         context.add_message_stream(stream::once(status));
     }
@@ -198,7 +201,7 @@ impl DeployActor {
     fn advance(&mut self, beginning: PendingAttempt, context: &mut Context<Self>) {
         let PendingAttempt { leadership, began, is_due, .. } = beginning;
         let (Some(config), Some(link), true) = (&self.config, &self.link, leadership.leads) else {
-            return self.wait(State::Standby, context);
+            return self.wait(DeploymentState::Standby, context);
         };
         let mut attempt = Box::new(DeployAttempt {
             deployment: Rc::clone(&self.deployment),
@@ -233,7 +236,7 @@ impl DeployActor {
         }
     }
 
-    fn wait(&mut self, state: State, context: &mut Context<Self>) {
+    fn wait(&mut self, state: DeploymentState, context: &mut Context<Self>) {
         self.repetitions = 0;
         if self.storing.is_none() {
             self.pauses = pauses();
@@ -264,7 +267,7 @@ impl DeployActor {
             _ => tracing::debug!(pod = %deployment.pod, error, "pod cannot be read; it is tried again"),
         }
         let millis = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
-        deployment.show(&State::BackingOff { error, millis });
+        deployment.show(&DeploymentState::BackingOff { error, millis });
         let failed = Instant::now();
         self.wait_until(failed + pause, failed + pause.min(FIRST_PAUSE), context);
     }
@@ -313,7 +316,7 @@ impl DeployActor {
         let (scope, answer) = scoped(stream::once(async move {
             let answer = transport.apply(order).await;
             let (pod, took) = (Some(deployment.name()), began.elapsed());
-            deployment.events.emit(Event::Timed { part: "store", generation, pod, took });
+            deployment.events.emit(Event::Timed { part: TimedPart::Store, generation, pod, took });
             StoreEnded(answer)
         }));
         self.storing = Some(Storing { validated: Arc::clone(validated), answer: None, _scope: scope });
@@ -336,11 +339,11 @@ impl Actor for DeployActor {
     type Context = Context<Self>;
 
     fn started(&mut self, _: &mut Self::Context) {
-        self.deployment.show(&State::Unknown);
+        self.deployment.show(&DeploymentState::Unknown);
     }
 
     fn stopped(&mut self, _: &mut Self::Context) {
-        self.own.set_detail(&State::Gone);
+        self.own.set_detail(&DeploymentState::Gone);
     }
 }
 

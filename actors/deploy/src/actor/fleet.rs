@@ -110,7 +110,7 @@ impl FleetArguments {
     /// Starts the deployment of one pod. The configuration comes last: what there is to deploy is known by then.
     pub(super) fn deploy_to(self, pod: HaproxyPod) -> ActorHandle<DeployActor> {
         let Self { topics, arbiter, supervision, .. } = self.clone();
-        Spec::named(format!("deploy {pod}"))
+        Spec::named(deployment_name(&pod))
             .subscribes(&topics.leadership)
             .subscribes(&topics.candidate)
             .subscribes(&topics.validated)
@@ -118,4 +118,10 @@ impl FleetArguments {
             .subscribes(&topics.config)
             .start(&arbiter, &supervision, move |own| DeployActor::new(own, pod.clone(), &self))
     }
+}
+
+/// The name of the actor that deploys to `pod`.
+#[must_use]
+pub fn deployment_name(pod: &HaproxyPod) -> String {
+    format!("deploy {pod}")
 }

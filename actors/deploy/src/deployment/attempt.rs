@@ -8,7 +8,7 @@ use super::{
     other_changes::OtherChanges,
     pod_status::{PodNeed, PodStatus},
     progress::PodProgress,
-    state::State,
+    state::DeploymentState,
     targets::{Check, DeployTarget, NewestBundles},
 };
 use crate::{
@@ -19,6 +19,7 @@ use haptic_attribution::failed_reload;
 use haptic_model::{
     ActiveConfig, Event, Generation,
     agent_api::{Apply, Method, Outcome},
+    figure::TimedPart,
     pipeline::{LastPlan, Leadership, Rendered},
 };
 use haptic_runtime::cpu;
@@ -48,11 +49,11 @@ pub(crate) struct DeployAttempt {
 /// What follows an attempt.
 pub(crate) enum NextStep {
     /// Nothing to do until something changes or the pod must be checked again.
-    Wait(State),
+    Wait(DeploymentState),
     /// Another attempt at once.
     Retry(&'static str),
     /// Another attempt then, or when something changes.
-    WaitUntil(Instant, State),
+    WaitUntil(Instant, DeploymentState),
 }
 
 /// A reload that HAProxy did.
@@ -69,7 +70,9 @@ impl DeployAttempt {
         }
         let step = self.advance().await?;
         match step {
-            NextStep::Wait(State::Converged { .. } | State::Ahead { .. }) if self.is_due => {
+            NextStep::Wait(DeploymentState::Converged { .. } | DeploymentState::Ahead { .. })
+                if self.is_due =>
+            {
                 Ok(self.repair_drift().await?.unwrap_or(step))
             }
             step => Ok(step),
@@ -83,7 +86,7 @@ impl DeployAttempt {
         let until = self.progress.first_read? + FITTING_RENDER_TIMEOUT;
         let left = until.checked_duration_since(Instant::now())?;
         let millis = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
-        (millis > 0).then_some(NextStep::WaitUntil(until, State::Awaiting { generation, millis }))
+        (millis > 0).then_some(NextStep::WaitUntil(until, DeploymentState::Awaiting { generation, millis }))
     }
 
     /// The newest bundle at once if HAProxy can follow by operations; otherwise the newest checked one.
@@ -120,13 +123,13 @@ impl DeployAttempt {
             Some(target) if waits_for.is_none() && !(stays && reached >= Some(target.generation())) => {
                 self.bring(&known, target).await
             }
-            None if self.newest.validated.is_none() => Ok(NextStep::Wait(State::Standby)),
+            None if self.newest.validated.is_none() => Ok(NextStep::Wait(DeploymentState::Standby)),
             _ => {
                 let waiting = waits_for.or(fast_path.map(|target| target.generation()));
                 let live = reached.or(self.newest.newest()).unwrap_or_default();
                 Ok(NextStep::Wait(
-                    waiting.map_or(State::Ahead { generation: live }, |generation| State::Checking {
-                        generation,
+                    waiting.map_or(DeploymentState::Ahead { generation: live }, |generation| {
+                        DeploymentState::Checking { generation }
                     }),
                 ))
             }
@@ -162,7 +165,7 @@ impl DeployAttempt {
         if plan.verdict.reload_reason().is_some() {
             if self.is_storing {
                 // Its answer wakes.
-                return Ok(NextStep::Wait(State::Waiting { generation, millis: 0 }));
+                return Ok(NextStep::Wait(DeploymentState::Waiting { generation, millis: 0 }));
             }
             let allowed = self.reload_allowed_at();
             if let Some(then) = allowed.filter(|then| *then > Instant::now()) {
@@ -170,7 +173,7 @@ impl DeployAttempt {
                     return Ok(NextStep::WaitUntil(Instant::now(), state));
                 }
                 let millis = u64::try_from((then - Instant::now()).as_millis()).unwrap_or(u64::MAX);
-                return Ok(NextStep::WaitUntil(then, State::Waiting { generation, millis }));
+                return Ok(NextStep::WaitUntil(then, DeploymentState::Waiting { generation, millis }));
             }
         }
         self.carry_out(known, &target, &plan).await
@@ -214,7 +217,7 @@ impl DeployAttempt {
         target: &DeployTarget,
         need: PodNeed,
     ) -> Result<Option<Arc<Plan>>, DeployFailure> {
-        self.deployment.show(&State::Planning { generation: target.generation() });
+        self.deployment.show(&DeploymentState::Planning { generation: target.generation() });
         let desired = self.deployment.plans.view(target.bundle());
         let running = match need {
             PodNeed::Plan if known.exact => self.running_view(known).await?,
@@ -288,13 +291,14 @@ impl DeployAttempt {
             return Ok(NextStep::Retry("another replica leads, or this one again"));
         }
         let reload = plan.verdict.reload_reason();
-        self.deployment.show(&State::Applying { generation: target.generation(), reload: reload.clone() });
+        self.deployment
+            .show(&DeploymentState::Applying { generation: target.generation(), reload: reload.clone() });
         let order = self.order(known, target, plan);
         let known_before = self.progress.order_leaves();
         let began = Instant::now();
         let answer = self.transport.apply(Arc::new(order)).await;
         self.deployment.events.emit(Event::Timed {
-            part: "agent",
+            part: TimedPart::Agent,
             generation: target.generation(),
             pod: Some(self.deployment.name()),
             took: began.elapsed(),
@@ -565,7 +569,11 @@ fn stores(known: &PodStatus, target: &DeployTarget, plan: &Plan) -> bool {
     is_reload || target.check == Check::Passed && known.capabilities.stores_with_operations()
 }
 
-fn resting(target: &DeployTarget) -> State {
+fn resting(target: &DeployTarget) -> DeploymentState {
     let generation = target.generation();
-    if target.check == Check::Passed { State::Converged { generation } } else { State::Ahead { generation } }
+    if target.check == Check::Passed {
+        DeploymentState::Converged { generation }
+    } else {
+        DeploymentState::Ahead { generation }
+    }
 }

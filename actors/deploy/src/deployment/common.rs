@@ -1,6 +1,6 @@
 //! What all attempts on one pod have in common: where they publish and whom they tell.
 
-use super::{pod_status::PodStatus, progress::PodProgress, state::State};
+use super::{pod_status::PodStatus, progress::PodProgress, state::DeploymentState};
 use crate::{planner::PlanCache, roster::Roster};
 use haptic_model::{
     Event, HaproxyPod,
@@ -22,7 +22,7 @@ pub(crate) struct Deployment {
     /// Read right before it counts: a message of it may be on its way.
     pub leadership: Topic<Leadership>,
     /// Shows the state at `/debug/actors`.
-    pub show: Box<dyn Fn(&State)>,
+    pub show: Box<dyn Fn(&DeploymentState)>,
 }
 
 impl Deployment {
@@ -30,7 +30,7 @@ impl Deployment {
         self.pod.to_string().into()
     }
 
-    pub fn show(&self, state: &State) {
+    pub fn show(&self, state: &DeploymentState) {
         (self.show)(state);
     }
 

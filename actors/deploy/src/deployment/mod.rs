@@ -19,5 +19,5 @@ pub(crate) use attempt::{DeployAttempt, NextStep};
 pub(crate) use common::Deployment;
 pub(crate) use failure::DeployFailure;
 pub(crate) use progress::PodProgress;
-pub(crate) use state::State;
+pub use state::DeploymentState;
 pub(crate) use targets::NewestBundles;

@@ -1,7 +1,7 @@
-//! What a deployment is doing, for `/debug/actors`.
+//! What a deployment is doing: shown at `/debug/actors`, and read there by whoever says it in a sentence.
 
 use haptic_model::Generation;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The states of one pod's deployment.
 ///
@@ -24,9 +24,9 @@ use serde::Serialize;
 /// ```
 /// Files are stored beside all of this, as soon as a bundle that the pod has reached passed its check.
 /// `Gone` is reached from everywhere: the pod was deleted, and what was under way is dropped.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub enum State {
+pub enum DeploymentState {
     /// Nothing is known of the pod yet.
     Unknown,
     /// It is asked what it runs.

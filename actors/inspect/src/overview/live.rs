@@ -1,16 +1,17 @@
 //! The overview of this process. Copies what it publishes; what is wrong is found by [`super::problems`].
 
 use super::{
-    Config, GenerationStage, Overview, OverviewSource, PlanOverview, PodOverview, QuarantinedObjects,
-    RecentEvent, Replica, RestsOn, StoreOverview, WebhookState, millis,
+    Config, GenerationStage, Overview, OverviewSource, PlanOverview, PodOverview, PodStanding,
+    QuarantinedObjects, RecentEvent, Replica, RestsOn, StoreOverview, activity, millis,
     problems::{self, without_object},
     since_1970,
 };
 use crate::readers::Readers;
 use haptic_commentator::{HistoryEntry, MessageLevel};
 use haptic_config::ConfigState;
+use haptic_deploy::deployment_name;
 use haptic_model::{
-    HaproxyPod, LimitReached, Quarantined, RejectedObjects,
+    HaproxyPod, LimitReached, PublishedInstead, Quarantined, RejectedObjects,
     pipeline::{LastPlan, PodState, Rendered},
 };
 use haptic_runtime::ActorState;
@@ -45,7 +46,7 @@ pub fn overview(readers: &Readers, protections: &Value) -> Overview {
         checked: (*readers.validated.latest()).as_ref().map(|v| stage(&v.rendered, v.took)),
         checked_since_unix_ms: wanted_since(readers),
         pods: Some(pods(readers)),
-        quarantine: Some(readers.quarantine.latest().held.values().map(held_back).collect()),
+        quarantine: Some(readers.quarantine.latest().held.values().map(|held| held_back(held)).collect()),
         findings: Some(findings(readers)),
         stores: stores(readers),
         problems: Vec::new(),
@@ -95,40 +96,6 @@ fn held_by(detail: &Value) -> String {
     }
 }
 
-/// What a deployment says that it does, as a sentence.
-fn doing(detail: &Value) -> Option<String> {
-    let generation = detail.get("generation").map(as_word).unwrap_or_default();
-    let millis = detail.get("millis").and_then(Value::as_u64).unwrap_or_default();
-    let said = |part: &str| detail.get(part).map(as_word).filter(|said| said != "null");
-    Some(match detail.get("state")?.as_str()? {
-        "unknown" => "it has not been asked yet".to_owned(),
-        "reading" => "it was asked what it runs, and has not answered yet".to_owned(),
-        "standby" => "another replica leads, or nothing has passed its check yet".to_owned(),
-        "planning" => format!("what generation {generation} takes is computed"),
-        "checking" => format!("generation {generation} takes a reload, which waits for HAProxy's check"),
-        "awaiting" => format!(
-            "generation {generation} was rendered before it was known what this pod can do: the next one is waited for, {millis} ms at most"
-        ),
-        "waiting" => format!(
-            "generation {generation} takes a reload, which waits {millis} ms: the last one is not long ago"
-        ),
-        "applying" => match said("reload") {
-            Some(reason) => format!(
-                "it was told to reload with generation {generation} ({reason}), and has not confirmed it yet"
-            ),
-            None => format!("it was told to change to generation {generation}, and has not confirmed it yet"),
-        },
-        "ahead" => format!("it runs generation {generation}, which HAProxy's checker still looks at"),
-        "converged" => format!("it runs generation {generation}"),
-        "backingOff" => format!("{}; it is tried again after {millis} ms", said("error").unwrap_or_default()),
-        other => other.to_owned(),
-    })
-}
-
-fn as_word(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
 fn config(readers: &Readers) -> Config {
     let (state, why) = match &*readers.config_state.latest() {
         ConfigState::Waiting(why) => ("waiting", vec![why.clone()]),
@@ -160,14 +127,17 @@ fn stage(rendered: &Rendered, took: Duration) -> GenerationStage {
 
 fn pods(readers: &Readers) -> Vec<PodOverview> {
     let actors = readers.actors.actors();
-    let activities: BTreeMap<&str, String> = actors
-        .iter()
-        .filter_map(|actor| Some((actor.name.strip_prefix("deploy ")?, doing(actor.detail.as_ref()?)?)))
-        .collect();
+    let details: BTreeMap<&str, &Value> =
+        actors.iter().filter_map(|actor| Some((&*actor.name, actor.detail.as_ref()?))).collect();
+    let doing = |pod| activity::doing(details.get(&*deployment_name(pod))?);
     let (wanted, leads) = (wanted(readers), readers.leadership.latest().leads);
     let known = readers.pods.latest();
-    let standing = |state| webhook_state(state, &wanted, leads);
-    known.iter().map(|(pod, state)| shown(pod, state, standing(state), &activities)).collect()
+    let shown = |(pod, state)| PodOverview {
+        standing: standing(state, &wanted, leads),
+        activity: doing(pod),
+        ..known_of(pod, state)
+    };
+    known.iter().map(shown).collect()
 }
 
 /// The digests of which a pod should run one: of the newest checked bundle, or of a newer one, which may go live before.
@@ -184,35 +154,30 @@ fn wanted_since(readers: &Readers) -> Option<u64> {
     Some(since_1970(SystemTime::now().checked_sub(rendered.reconcile.triggered.elapsed())?))
 }
 
-fn webhook_state(state: &PodState, wanted: &[Digest], leads: bool) -> WebhookState {
+fn standing(state: &PodState, wanted: &[Digest], leads: bool) -> PodStanding {
     let running = state.running.as_ref().map(|running| running.digest);
     match (&state.last_error, running) {
-        (Some(_), _) => WebhookState::Failing,
-        (None, Some(digest)) if wanted.contains(&digest) => WebhookState::Converged,
+        (Some(_), _) => PodStanding::Failing,
+        (None, Some(digest)) if wanted.contains(&digest) => PodStanding::Converged,
         // Whoever does not lead asked it a while ago, and what is wanted is new.
-        _ if state.capabilities.is_none() || wanted.is_empty() || !leads => WebhookState::Unknown,
-        _ => WebhookState::Behind,
+        _ if state.capabilities.is_none() || wanted.is_empty() || !leads => PodStanding::Unknown,
+        _ => PodStanding::Behind,
     }
 }
 
-fn shown(
-    pod: &HaproxyPod,
-    state: &PodState,
-    standing: WebhookState,
-    activities: &BTreeMap<&str, String>,
-) -> PodOverview {
+/// What the pod said of itself, and what was done to it last.
+fn known_of(pod: &HaproxyPod, state: &PodState) -> PodOverview {
     PodOverview {
         pod: pod.to_string(),
         address: Some(format!("{}:{}", pod.address, pod.port)),
         haproxy: state.capabilities.map(|c| c.version.to_string()),
-        standing,
-        activity: activities.get(pod.to_string().as_str()).cloned(),
         deployed: state.deployed.map(|generation| generation.0),
         running: state.running.as_ref().map(|running| running.digest.to_string()),
         lag_ms: state.lag.map(millis),
         last_plan: state.last_plan.as_ref().map(plan),
         began_anew_unix_ms: state.began_anew.map(since_1970),
         last_error: state.last_error.clone(),
+        ..PodOverview::default()
     }
 }
 
@@ -233,7 +198,7 @@ fn held_back(held: &Quarantined) -> QuarantinedObjects {
     QuarantinedObjects {
         object: held.object.to_string(),
         why: without_object(&held.why, Some(&held.object)),
-        in_force: held.in_force().into(),
+        in_force: PublishedInstead::Known(held.instead),
         suspected: held.suspected,
         since: Some(held.since.0),
     }
@@ -284,8 +249,7 @@ fn recent(history: &[Arc<HistoryEntry>]) -> Vec<RecentEvent> {
 }
 
 /// One entry of the history as it is shown.
-#[must_use]
-pub fn recent_event(entry: &HistoryEntry) -> RecentEvent {
+fn recent_event(entry: &HistoryEntry) -> RecentEvent {
     RecentEvent {
         unix_ms: u64::try_from(entry.unix_ms).unwrap_or(u64::MAX),
         level: format!("{:?}", entry.level).to_lowercase(),
@@ -309,10 +273,10 @@ mod tests {
             running: Some(Running { digest: old, generation: Generation(1) }),
             ..PodState::default()
         };
-        assert_eq!(webhook_state(&state, &[new], true), WebhookState::Behind);
-        assert_eq!(webhook_state(&state, &[new], false), WebhookState::Unknown);
-        assert_eq!(webhook_state(&state, &[old], false), WebhookState::Converged);
+        assert_eq!(standing(&state, &[new], true), PodStanding::Behind);
+        assert_eq!(standing(&state, &[new], false), PodStanding::Unknown);
+        assert_eq!(standing(&state, &[old], false), PodStanding::Converged);
         let unread = PodState { last_error: Some("connection refused".into()), ..state };
-        assert_eq!(webhook_state(&unread, &[old], false), WebhookState::Failing);
+        assert_eq!(standing(&unread, &[old], false), PodStanding::Failing);
     }
 }

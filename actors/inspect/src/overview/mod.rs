@@ -3,11 +3,13 @@
 //! Plain data. [`live`] makes it of what the controller publishes, [`published`] of what the leader publishes in the cluster, [`text`] formats it.
 //! What cannot be known is absent, and never a guess.
 
+mod activity;
 pub mod live;
 mod problems;
 pub mod published;
 pub mod text;
 
+use haptic_model::PublishedInstead;
 use serde::{Deserialize, Serialize};
 use std::{
     collections::BTreeMap,
@@ -133,7 +135,7 @@ pub struct GenerationStage {
 /// How a pod stands to what it should run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum WebhookState {
+pub enum PodStanding {
     /// It has not answered yet; or it ran something else when it was asked, by a replica that does not lead.
     #[default]
     Unknown,
@@ -158,7 +160,7 @@ pub struct PodOverview {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub haproxy: Option<String>,
     /// How it stands.
-    pub standing: WebhookState,
+    pub standing: PodStanding,
     /// What its deployment is doing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub activity: Option<String>,
@@ -216,7 +218,7 @@ pub struct QuarantinedObjects {
     /// What is wrong with it.
     pub why: String,
     /// `last good version`, `defaults` or `left out`.
-    pub in_force: String,
+    pub in_force: PublishedInstead,
     /// Whether nothing is proven yet.
     pub suspected: bool,
     /// Since which generation.
@@ -319,7 +321,7 @@ impl Overview {
     /// How many pods run what they should.
     #[must_use]
     pub fn converged(&self) -> usize {
-        self.pods().iter().filter(|pod| pod.standing == WebhookState::Converged).count()
+        self.pods().iter().filter(|pod| pod.standing == PodStanding::Converged).count()
     }
 }
 

@@ -3,12 +3,14 @@
 //! Everything is on a topic or in the history; nothing is measured here and nothing is decided.
 
 use super::{
-    Config, Overview, OverviewProblem, PodOverview, ProblemSeverity, QuarantinedObjects, WebhookState,
+    Config, Overview, OverviewProblem, PodOverview, PodStanding, ProblemSeverity, QuarantinedObjects,
     since_1970, text::ago,
 };
 use crate::readers::Readers;
 use haptic_commentator::{HistoryEntry, MessageLevel};
-use haptic_model::{Diagnostic, Findings, HaproxyPod, Instead, ObjectFinding, ObjectRef, pipeline::SetAside};
+use haptic_model::{
+    Diagnostic, Findings, HaproxyPod, ObjectFinding, ObjectRef, PublishedInstead, pipeline::SetAside,
+};
 use serde_json::Value;
 use std::{collections::BTreeMap, sync::Arc, time::SystemTime};
 
@@ -73,11 +75,11 @@ pub(super) fn once_each(all: Vec<OverviewProblem>) -> Vec<OverviewProblem> {
 /// An object that is held back, and what is served in its place; `held_for`: milliseconds.
 pub(super) fn of_object(held: &QuarantinedObjects, held_for: Option<u64>) -> OverviewProblem {
     let what = if held.suspected { "object suspected" } else { "object held back" };
-    let Some(served) = Instead::named(&held.in_force).map(Instead::sentence) else {
+    let PublishedInstead::Known(instead) = held.in_force else {
         return error(what, Some(&held.object), &held.why);
     };
     let since = held_for.map_or_else(String::new, |millis| format!(" (held back {})", ago(millis)));
-    error(what, Some(&held.object), &format!("{}\n{served}{since}", held.why))
+    error(what, Some(&held.object), &format!("{}\n{}{since}", held.why, instead.sentence()))
 }
 
 /// When a generation held something back, if that is still remembered.
@@ -207,22 +209,22 @@ fn of_pod(pod: &PodOverview, now: u64, since: Option<u64>) -> Option<OverviewPro
     let doing = pod.activity.as_deref().unwrap_or("nothing is known of its deployment");
     let log = log_of(pod);
     match pod.standing {
-        WebhookState::Failing => Some(of_failing(pod, doing)),
+        PodStanding::Failing => Some(of_failing(pod, doing)),
         // A reload waits for the one before it, and takes its time.
-        WebhookState::Behind if since.is_some_and(|since| now.saturating_sub(since) < BEHIND_MS) => None,
-        WebhookState::Behind => {
+        PodStanding::Behind if since.is_some_and(|since| now.saturating_sub(since) < BEHIND_MS) => None,
+        PodStanding::Behind => {
             let why =
                 format!("{doing}\nIf that stays: is the pod short of CPU, or is its agent stuck? {log}");
             Some(error("pod behind", Some(&pod.pod), &why))
         }
-        WebhookState::Unknown if pod.haproxy.is_some() => {
+        PodStanding::Unknown if pod.haproxy.is_some() => {
             Some(error("pod waits", Some(&pod.pod), "nothing that could be deployed has been rendered yet"))
         }
-        WebhookState::Unknown => {
+        PodStanding::Unknown => {
             let why = format!("{doing}\nIs it running, and can the controller reach its agent? {log}");
             Some(error("pod has not answered", Some(&pod.pod), &why))
         }
-        WebhookState::Converged => {
+        PodStanding::Converged => {
             let slow = pod.lag_ms.filter(|lag| *lag > SLOW_MS)?;
             let ago = pod.last_plan.as_ref().map(|plan| now.saturating_sub(plan.unix_ms))?;
             let why = format!(
@@ -391,7 +393,7 @@ mod tests {
     use super::*;
     use crate::overview::GenerationStage;
     use haptic_commentator::{History, LogLine};
-    use haptic_model::{Event, Generation};
+    use haptic_model::{Event, Generation, Instead};
     use serde_json::json;
     use std::time::Duration;
 
@@ -411,19 +413,19 @@ mod tests {
         };
         keep(&history, &event, MessageLevel::Warn, None);
         let began = began(3, &history.latest(9)).unwrap();
-        let held = |in_force: &str| QuarantinedObjects {
+        let held = |instead| QuarantinedObjects {
             why: "it is wrong".into(),
-            in_force: in_force.into(),
+            in_force: PublishedInstead::Known(instead),
             since: Some(3),
             ..QuarantinedObjects::default()
         };
-        let said = |in_force: &str| of_object(&held(in_force), Some(90_000)).why;
+        let said = |instead| of_object(&held(instead), Some(90_000)).why;
         assert_eq!(
-            said("last good version"),
+            said(Instead::Former),
             "it is wrong\nIts last good version is still served (held back 90 s ago)"
         );
         assert_eq!(
-            said("left out"),
+            said(Instead::Nothing),
             "it is wrong\nIt is not served: no good version of it is known (held back 90 s ago)"
         );
         assert!(began > 0 && super::began(4, &history.latest(9)).is_none());
@@ -469,7 +471,7 @@ mod tests {
         let slow = |ago: u64| {
             let last_plan =
                 Some(super::super::PlanOverview { unix_ms: 1_000_000_000 - ago, ..Default::default() });
-            let standing = WebhookState::Converged;
+            let standing = PodStanding::Converged;
             let pod = PodOverview {
                 pod: "edge/a".into(),
                 standing,
@@ -487,7 +489,7 @@ mod tests {
     fn a_pod_that_is_being_brought_there_is_no_problem_until_it_takes_too_long() {
         let pod = |name: &str| PodOverview {
             pod: name.into(),
-            standing: WebhookState::Behind,
+            standing: PodStanding::Behind,
             ..PodOverview::default()
         };
         assert_eq!(of_pod(&pod("edge/a"), 100_000, Some(95_000)), None);

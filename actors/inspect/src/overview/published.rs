@@ -3,7 +3,7 @@
 
 use super::{
     Config, GenerationStage, Overview, OverviewProblem, OverviewSource, PlanOverview, PodOverview,
-    QuarantinedObjects, RecentEvent, Replica, RestsOn, StoreOverview, WebhookState, problems,
+    PodStanding, QuarantinedObjects, RecentEvent, Replica, RestsOn, StoreOverview, problems,
 };
 use haptic_leader::{
     read_back::{FoundEvent, FoundLease, LeaseHolder, ReadBackState},
@@ -97,10 +97,10 @@ fn config(found: &ReadBackState) -> Config {
 
 fn shown(found: &ReadBackState, status: &HAProxyCfgStatus, pod: &PublishedPod) -> PodOverview {
     let standing = match (&pod.last_error, &pod.digest) {
-        (Some(_), _) => WebhookState::Failing,
-        (None, Some(digest)) if *digest == status.digest => WebhookState::Converged,
-        (None, Some(_)) => WebhookState::Behind,
-        (None, None) => WebhookState::Unknown,
+        (Some(_), _) => PodStanding::Failing,
+        (None, Some(digest)) if *digest == status.digest => PodStanding::Converged,
+        (None, Some(_)) => PodStanding::Behind,
+        (None, None) => PodStanding::Unknown,
     };
     PodOverview {
         pod: format!("{}/{}", found.namespace, pod.pod),
@@ -170,7 +170,7 @@ fn problems(
     all.extend(overview.quarantine().iter().map(|held| problems::of_object(held, None)));
     all.extend(status.and_then(more_held_back));
     all.extend(overview.pods().iter().filter_map(of_pod));
-    let of_pods = overview.pods().iter().any(|pod| pod.standing != WebhookState::Converged);
+    let of_pods = overview.pods().iter().any(|pod| pod.standing != PodStanding::Converged);
     let conditions = found.status.conditions.iter();
     all.extend(conditions.filter_map(|condition| {
         let verdict = (&*condition.type_, &*condition.status, &*condition.reason);
@@ -228,16 +228,16 @@ fn more_held_back(status: &HAProxyCfgStatus) -> Option<OverviewProblem> {
 
 fn of_pod(pod: &PodOverview) -> Option<OverviewProblem> {
     let activity = match pod.standing {
-        WebhookState::Behind => {
+        PodStanding::Behind => {
             "it ran something else when this was published; unless that is over in ten seconds, its log and the leader's say why"
         }
-        WebhookState::Unknown => {
+        PodStanding::Unknown => {
             "it has not answered the leader yet: is it running, and can the controller reach its agent?"
         }
-        WebhookState::Converged => return None,
-        WebhookState::Failing => return Some(problems::of_failing(pod, "it is not said why")),
+        PodStanding::Converged => return None,
+        PodStanding::Failing => return Some(problems::of_failing(pod, "it is not said why")),
     };
-    let what = if pod.standing == WebhookState::Behind { "pod behind" } else { "pod has not answered" };
+    let what = if pod.standing == PodStanding::Behind { "pod behind" } else { "pod has not answered" };
     Some(problems::error(what, Some(&pod.pod), activity))
 }
 

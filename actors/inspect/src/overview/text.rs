@@ -1,8 +1,8 @@
 //! The overview as text, for a terminal: the verdict first, then what is wrong, then everything else.
 
 use super::{
-    Overview, OverviewProblem, PlanOverview, PodOverview, ProblemSeverity, RecentEvent, Replica,
-    StoreOverview, WebhookState,
+    Overview, OverviewProblem, PlanOverview, PodOverview, PodStanding, ProblemSeverity, RecentEvent, Replica,
+    StoreOverview,
 };
 use crate::terminal;
 use haptic_model::{default_certificate, external_names, host_holds};
@@ -149,10 +149,10 @@ fn write_problem(problem: &OverviewProblem, text: &mut String) -> std::fmt::Resu
 
 fn write_pod(pod: &PodOverview, now: u64, text: &mut String) -> std::fmt::Result {
     let standing = match pod.standing {
-        WebhookState::Converged => "converged".green().to_string(),
-        WebhookState::Behind => "behind   ".yellow().to_string(),
-        WebhookState::Failing => "failing  ".red().to_string(),
-        WebhookState::Unknown => "unknown  ".yellow().to_string(),
+        PodStanding::Converged => "converged".green().to_string(),
+        PodStanding::Behind => "behind   ".yellow().to_string(),
+        PodStanding::Failing => "failing  ".red().to_string(),
+        PodStanding::Unknown => "unknown  ".yellow().to_string(),
     };
     let haproxy = pod.haproxy.as_deref().map(|version| format!("HAProxy {version}"));
     let generation = pod.deployed.map(|generation| format!("generation {generation}"));

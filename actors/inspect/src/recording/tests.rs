@@ -129,7 +129,7 @@ impl Past {
                 since: Generation(1),
                 at: Instant::now(),
             };
-            held.held.insert(object.clone(), one);
+            held.held.insert(object.clone(), Arc::new(one));
         }
         let compiled = compile(&self.config.spec).unwrap();
         let rendered = haptic_render::render(&RenderJob {

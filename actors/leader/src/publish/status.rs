@@ -1,7 +1,7 @@
 //! Which pods run what was checked last and which objects are held back, as the resource's status. Pure.
 
 use haptic_model::{
-    Diagnostic, HaproxyPod, Quarantine, Quarantined,
+    Diagnostic, HaproxyPod, PublishedInstead, Quarantine, Quarantined,
     crd::{HAProxyCfgStatus, PublishedObject, PublishedPod},
     pipeline::{PodState, Validated},
 };
@@ -107,7 +107,7 @@ fn published_object(held: &Quarantined) -> PublishedObject {
     PublishedObject {
         object: held.object.to_string(),
         why: Diagnostic { object: other, output: None, ..held.why.clone() }.to_string(),
-        in_force: held.in_force().to_owned(),
+        in_force: PublishedInstead::Known(held.instead),
         suspected: held.suspected,
     }
 }

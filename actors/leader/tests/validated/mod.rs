@@ -1,8 +1,8 @@
 //! A bundle that passed all checks.
 
 use haptic_model::{
-    ActiveConfig, Bundle, BundleFile, FileKey, Generation, HAProxyTemplateConfigSpec,
-    pipeline::{Cause, Reconcile, Rendered, Validated},
+    ActiveConfig, Bundle, BundleFile, FileKey, Generation, HAProxyTemplateConfigSpec, Snapshots,
+    pipeline::{Rendered, Validated},
 };
 use haptic_text::Text;
 use serde_json::json;
@@ -17,19 +17,6 @@ pub fn validated(generation: u64) -> Validated {
     let config = ActiveConfig::of("edge", "n", spec);
     let text = Text::plain(&format!("# {generation}\n"));
     let bundle = Bundle::new(BundleFile::new(FileKey::config(), "haproxy.cfg", text), []);
-    let generation = Generation(generation);
-    let reconcile = Reconcile { generation, cause: Cause::default(), triggered: std::time::Instant::now() };
-    let rendered = Rendered {
-        reconcile,
-        config: Arc::new(config),
-        snapshots: haptic_model::Snapshots::default(),
-        fleet: Arc::default(),
-        bundle,
-        took: Duration::ZERO,
-        warnings: Vec::new(),
-        findings: haptic_model::Findings::default(),
-        gateway_verdicts: std::sync::Arc::default(),
-        hindsight: haptic_model::PreviousFailures::default(),
-    };
+    let rendered = Rendered::of(Generation(generation), Arc::new(config), Snapshots::default(), bundle);
     Validated { rendered: Arc::new(rendered), took: Duration::ZERO, warnings: Vec::new() }
 }

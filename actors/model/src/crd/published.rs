@@ -6,6 +6,7 @@
 #![allow(clippy::duplicated_attributes, reason = "several columns are of one type")]
 
 use super::status::conditions_schema;
+use crate::quarantine::PublishedInstead;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::CustomResource;
 use schemars::JsonSchema;
@@ -186,7 +187,8 @@ pub struct PublishedObject {
     /// What is wrong with it.
     pub why: String,
     /// What is served in its place: `last good version`, `defaults` (itself without annotations that cannot be read) or `left out`.
-    pub in_force: String,
+    #[schemars(with = "String")]
+    pub in_force: PublishedInstead,
     /// Whether nothing is proven yet: it changed when something went wrong, and is tried again.
     #[serde(default)]
     pub suspected: bool,

@@ -5,39 +5,23 @@ use actix_rt::Arbiter;
 use haptic_model::{
     ActiveConfig, Bundle, Event, FailureReports, Fleet, Generation, HaproxyPod, Object, PreviousFailures,
     Snapshot, Snapshots,
-    pipeline::{Cause, PodState, Reconcile, Refused, Rendered, Validated},
+    pipeline::{PodState, Refused, Rendered, Validated},
 };
 use haptic_runtime::{ActorHandle, Envelope, Events, Health, Publisher, Spec, Supervision, Topic, topic};
 use haptic_validate::{
     Checker,
     actor::{ValidateActor, ValidateOptions},
 };
-use std::{
-    collections::BTreeMap,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio::sync::mpsc;
 
 /// What a render made, which had heard of complaints up to `heard`.
 pub fn of_bundle(generation: u64, bundle: Bundle, heard: Option<u64>) -> Rendered {
     let spec = r#"{"credentialsSecretRef":{"name":"c"},"podSelector":{"matchLabels":{"a":"b"}}}"#;
-    Rendered {
-        reconcile: Reconcile {
-            generation: Generation(generation),
-            cause: Cause::default(),
-            triggered: Instant::now(),
-        },
-        config: Arc::new(ActiveConfig::of("edge", "haptic", serde_json::from_str(spec).unwrap())),
-        snapshots: stores_of(&bundle),
-        fleet: Arc::default(),
-        bundle,
-        took: Duration::ZERO,
-        warnings: Vec::new(),
-        findings: haptic_model::Findings::default(),
-        gateway_verdicts: std::sync::Arc::default(),
-        hindsight: PreviousFailures { heard: heard.map(Generation), ..PreviousFailures::default() },
-    }
+    let config = Arc::new(ActiveConfig::of("edge", "haptic", serde_json::from_str(spec).unwrap()));
+    let hindsight = PreviousFailures { heard: heard.map(Generation), ..PreviousFailures::default() };
+    let snapshots = stores_of(&bundle);
+    Rendered { hindsight, ..Rendered::of(Generation(generation), config, snapshots, bundle) }
 }
 
 /// Stores with all objects that a bundle has blocks of, but for those without a namespace.

@@ -19,7 +19,7 @@ fn entry(held: &Quarantined, now: Instant) -> Value {
         "suspected": held.suspected,
         "sinceGeneration": held.since,
         "heldForSeconds": now.saturating_duration_since(held.at).as_secs(),
-        "inForce": held.in_force(),
+        "inForce": held.instead,
         "template": template,
         "sentence": held.to_string(),
     })
@@ -43,7 +43,7 @@ mod tests {
             since: Generation(12),
             at,
         };
-        let quarantine = |held| Quarantine { held: [(object.clone(), held)].into() };
+        let quarantine = |held| Quarantine { held: [(object.clone(), Arc::new(held))].into() };
         let all = shown(&quarantine(held(Instead::Former, false)), at + Duration::from_secs(90));
         assert_eq!((&all["held"], &all["suspected"]), (&json!(1), &json!(0)));
         let one = &all["objects"][0];

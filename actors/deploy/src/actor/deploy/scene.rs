@@ -11,7 +11,7 @@ use haptic_model::{
     ActiveConfig, Bundle, BundleFile, Diagnostic, Event, FailedReloads, FileKey, FileKind, Fleet, Generation,
     HAProxyTemplateConfigSpec, HaproxyPod, HaproxyVersion, Operation, Snapshots,
     agent_api::{Apply, Epoch, Method, Outcome, Running, RunningBundle, RunningServer, Runtime, Status},
-    pipeline::{Candidate, Cause, Leadership, Reconcile, Refused, Rendered, Validated},
+    pipeline::{Candidate, Leadership, Refused, Rendered, Validated},
 };
 use haptic_runtime::{Envelope, Events, Health, Publisher, Supervision, Topic, topic};
 use haptic_text::{Content, Digest, Text};
@@ -330,24 +330,9 @@ impl Scene {
 
     pub(super) fn render(&mut self, bundle: Bundle) -> Arc<Rendered> {
         self.generation += 1;
-        let reconcile = Reconcile {
-            generation: Generation(self.generation),
-            cause: Cause::default(),
-            triggered: std::time::Instant::now(),
-        };
-        let config = Arc::clone(&self.config);
-        Arc::new(Rendered {
-            reconcile,
-            config,
-            snapshots: self.snapshots.clone(),
-            fleet: Arc::clone(&self.fleet),
-            bundle,
-            took: Duration::ZERO,
-            findings: haptic_model::Findings::default(),
-            gateway_verdicts: std::sync::Arc::default(),
-            warnings: Vec::new(),
-            hindsight: haptic_model::PreviousFailures::default(),
-        })
+        let (generation, config) = (Generation(self.generation), Arc::clone(&self.config));
+        let rendered = Rendered::of(generation, config, self.snapshots.clone(), bundle);
+        Arc::new(Rendered { fleet: Arc::clone(&self.fleet), ..rendered })
     }
 
     pub(super) async fn next(&mut self) -> Event {
