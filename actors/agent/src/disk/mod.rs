@@ -92,6 +92,11 @@ impl Disk {
         drop(tokio::task::spawn_blocking(move || bundles.sweep(keep)));
     }
 
+    /// All bundles on disk.
+    pub(crate) fn bundles(&self) -> &Bundles {
+        &self.bundles
+    }
+
     /// Runs work on the bundles, and the one that counts, off the async threads.
     pub(crate) async fn run<T: Send + 'static>(
         &self,

@@ -2,7 +2,7 @@
 //! sent to HAProxy, before all of it is known to be what its digests say. What that costs grows with the files, so operations that bring no
 //! content do not wait for it.
 //!
-//! Reads from the disk: callers run it off the async threads.
+//! Reads from the disk, but for accepting what is no repair: callers run it off the async threads.
 
 use crate::{
     disk::bundles::{Bundles, StoredBundle, StoredContents},

@@ -125,6 +125,16 @@ impl<'a> ApplyOrder<'a> {
         Ok(())
     }
 
+    /// The bundle that `apply` leads to, as far as its files' digests say. Only a repair looks at files for it, and is worth another thread.
+    async fn accept(&self, loaded: LoadedBundle, apply: Apply) -> Result<UnverifiedTarget, Outcome> {
+        let stored = self.disk.stored();
+        if stored.as_ref().is_some_and(|stored| stored.digest == apply.target) {
+            return self.of_available(loaded, |available| available.accept(apply)).await;
+        }
+        let (bundles, live) = (self.disk.bundles(), loaded.unsaved());
+        Available { bundles, stored: stored.as_deref(), live }.accept(apply)
+    }
+
     /// The bundle that `apply` leads to, with what is needed of it.
     async fn resolve(&self, apply: Apply) -> Result<Arc<TargetBundle>, Outcome> {
         self.of_available(self.state.loaded(), |available| available.resolve(apply)).await.map(Arc::new)
@@ -150,10 +160,8 @@ impl<'a> ApplyOrder<'a> {
         loaded: LoadedBundle,
         ask: impl FnOnce(Available<'_>) -> Result<T, Outcome> + Send + 'static,
     ) -> Result<T, Outcome> {
-        let asked = self.disk.run(move |bundles, stored| {
-            let live = if let LoadedBundle::Unsaved(target) = &loaded { Some(&**target) } else { None };
-            ask(Available { bundles, stored, live })
-        });
+        let asked =
+            self.disk.run(move |bundles, stored| ask(Available { bundles, stored, live: loaded.unsaved() }));
         asked.await?
     }
 
@@ -194,7 +202,7 @@ impl<'a> ApplyOrder<'a> {
             // The same order again.
             return Ok((self.resolve(apply).await?, applied(worker.pid)));
         }
-        let accepted = self.of_available(before.clone(), |available| available.accept(apply)).await?;
+        let accepted = self.accept(before.clone(), apply).await?;
         let brought: Vec<String> = operations.iter().filter_map(ops::content_of).map(str::to_owned).collect();
         let mut target = OperatedTarget::Unverified(accepted);
         let mut contents = Contents::new();

@@ -77,6 +77,11 @@ impl LoadedBundle {
     pub(crate) fn is_exact(&self) -> bool {
         !matches!(self, Self::Unknown { .. })
     }
+
+    /// What operations brought, if that is not on disk.
+    fn unsaved(&self) -> Option<&TargetBundle> {
+        if let Self::Unsaved(target) = self { Some(target) } else { None }
+    }
 }
 
 impl RunningState {
