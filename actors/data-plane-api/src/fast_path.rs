@@ -4,7 +4,8 @@
 use crate::{
     apply::{PodSession, Stop, half_way},
     error::ApiError,
-    operate::{self, ApplyTarget, ExpectedState},
+    operate::{ApplyTarget, ExpectedState},
+    step::server,
 };
 use haptic_model::{
     Operation,
@@ -27,7 +28,7 @@ pub(crate) fn is_fast(order: &Apply) -> bool {
 }
 
 impl PodSession<'_> {
-    /// Carries out an order that [`is_express`]. `None`: the pod is not as it was left, and has to be looked at first.
+    /// Carries out an order that [`is_fast`]. `None`: the pod is not as it was left, and has to be looked at first.
     pub async fn fast_path(mut self, order: &Apply) -> Result<Option<Outcome>, ApiError> {
         // A push under way raises it.
         self.version = match self.memory.is_pushing {
@@ -61,7 +62,7 @@ impl PodSession<'_> {
         let files = ApplyTarget { files: &target, config: &order.config };
         self.carry_out_all(&steps, files, &mut wanted).await?;
         wanted.read_back(self.api).await.map_err(Err)?.map_err(half_way)?;
-        operate::sweep(self.api, self.memory).await.map_err(Err)?;
+        server::sweep(self.api, self.memory).await.map_err(Err)?;
         let mut record = before.running(Running { digest: order.target, generation: order.generation });
         record.epoch = record.epoch.max(order.epoch);
         self.write_record(record).await.map_err(Err)?;

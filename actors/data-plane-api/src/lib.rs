@@ -1,9 +1,9 @@
 //! HAProxy's Data Plane API as a transport: what the agent does beside HAProxy is done here, from afar, with the calls that
 //! the API has.
 //!
-//! Its pods differ from those with the agent in this: nothing there knows bundles, so a [record](record::Record) lies beside their
+//! Its pods differ from those with the agent in this: nothing there knows bundles, so a [record](record::PodRecord) lies beside their
 //! files; and a push writes haproxy.cfg after a check of its own, which takes seconds when it is large. So what only adds and
-//! removes servers goes [without one](express), ahead of what is on the disk, and is [stored](store) once it has been checked.
+//! removes servers goes [without one](fast_path), ahead of what is on the disk, and is [stored](store) once it has been checked.
 //!
 //! One call that writes the configuration is under way for a pod at a time, and one that operates HAProxy. An answer "done" is
 //! believed after what was done has been read back.

@@ -25,7 +25,8 @@ const MEANINGS: [(&str, ResponseMeaning); 8] = [
 ];
 
 /// Why something was not done.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{words}")]
 pub(crate) struct ApiRefusal {
     pub meaning: ResponseMeaning,
     /// Those of the API, or of whoever read back what it said was done.
@@ -59,17 +60,6 @@ impl ApiRefusal {
         let meaning =
             if words.is_empty() { ResponseMeaning::Silent } else { found.unwrap_or(ResponseMeaning::Other) };
         Self { meaning, words }
-    }
-
-    /// It was said to be done, and is not.
-    pub fn unproven(words: String) -> Self {
-        Self { meaning: ResponseMeaning::Other, words }
-    }
-}
-
-impl From<ApiRefusal> for String {
-    fn from(refusal: ApiRefusal) -> Self {
-        refusal.words
     }
 }
 
