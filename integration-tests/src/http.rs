@@ -8,15 +8,12 @@ use crate::{
     failure::{Failure, Outcome, ensure},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use haptic_validate::requests::AnyCertificate;
 use rustls::{
-    ClientConfig, ConfigBuilder, DEFAULT_VERSIONS, DigitallySignedStruct, SignatureScheme,
-    SupportedCipherSuite, SupportedProtocolVersion,
-    client::{
-        WantsClientCert,
-        danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
-    },
-    crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature},
-    pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem::PemObject as _},
+    ClientConfig, ConfigBuilder, DEFAULT_VERSIONS, SupportedCipherSuite, SupportedProtocolVersion,
+    client::WantsClientCert,
+    crypto::{CryptoProvider, ring},
+    pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject as _},
 };
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 use tokio::{
@@ -363,46 +360,7 @@ fn believer_over(
     versions: &[&'static SupportedProtocolVersion],
 ) -> Outcome<ConfigBuilder<ClientConfig, WantsClientCert>> {
     let provider = Arc::new(CryptoProvider { cipher_suites, ..ring::default_provider() });
-    let anyone = Arc::new(AnyCertificate(Arc::clone(&provider)));
+    let anyone = Arc::new(AnyCertificate::new(Arc::clone(&provider)));
     let builder = ClientConfig::builder_with_provider(provider).with_protocol_versions(versions)?;
     Ok(builder.dangerous().with_custom_certificate_verifier(anyone))
-}
-
-/// Checks that the server has the key of the certificate it shows, whoever that is.
-#[derive(Debug)]
-struct AnyCertificate(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for AnyCertificate {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
 }

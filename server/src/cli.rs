@@ -1,13 +1,13 @@
 //! The command line: what can be asked, and the exit codes 0 (done), 1 (failed), 2 (wrong usage), 3 (`plan`: changes; `replay`, `migrate`: differences),
 //! 70 (an actor died).
 
-mod common;
+mod arguments;
 mod formats;
 mod migrate;
 mod printed;
 mod running;
 
-pub use common::{ClusterArgs, ConfigurationArgs, HaproxyArgs, StateArgs};
+pub use arguments::{ClusterArgs, ConfigurationArgs, HaproxyArgs, StateArgs};
 pub use formats::{EngineName, FunctionsOutput, SummaryOrJson, ValidateOutput, YamlOrJson};
 pub use migrate::{
     MigrateArgs, MigrateCheckArgs, MigrateCommand, MigrateCompareArgs, MigrateConvertArgs, MigrateOutput,
@@ -20,8 +20,8 @@ pub use printed::{
 pub use running::{ExplainArgs, PublishedArgs, RecordArgs, ReplayArgs, StatusArgs};
 
 use crate::output;
+use arguments::{place, variable, version};
 use clap::{Args, Parser, Subcommand};
-use common::{place, variable, version};
 use haptic_model::{Diagnostic, HaproxyVersion};
 use std::{
     net::{IpAddr, SocketAddr},

@@ -11,7 +11,7 @@ use crate::{
     operate::{self, ApplyTarget, ExpectedState},
     record::{self, PodRecord},
     responses::{self, ResponseMeaning},
-    step::{ApiStep, step},
+    step::{self, ApiStep, NeedsReload, server},
 };
 use bytes::Bytes;
 use haptic_haproxy::{Document, data_plane_api};
@@ -21,7 +21,7 @@ use haptic_model::{
 };
 use haptic_runtime::cpu;
 use haptic_text::Digest;
-use std::{sync::Arc, time::Duration};
+use std::{fmt::Display, sync::Arc, time::Duration};
 
 /// How often a push is repeated: another version, or a reload that nobody remembers.
 pub(crate) const ATTEMPTS: usize = 4;
@@ -72,8 +72,8 @@ pub(crate) async fn refused(api: &Api, layout: &Layout, sent: Bytes, said: Strin
 }
 
 /// Operations ended half-way: nobody knows any more what HAProxy runs.
-pub(crate) fn half_way(message: impl Into<String>) -> Stop {
-    Ok(Outcome::Refused { message: message.into(), reload_may_help: true })
+pub(crate) fn half_way(why: impl Display) -> Stop {
+    Ok(Outcome::Refused { message: why.to_string(), reload_may_help: true })
 }
 
 impl PodSession<'_> {
@@ -138,10 +138,7 @@ impl PodSession<'_> {
 
     async fn bring(&mut self, order: &Apply, target: &Arc<Files>) -> Result<Brought, Stop> {
         let refused = |message: String| Err(Ok(Outcome::Refused { message, reload_may_help: false }));
-        let steps = match self.steps(order, target) {
-            Ok(steps) => steps,
-            Err(message) => return Err(Ok(Outcome::Refused { message, reload_may_help: true })),
-        };
+        let steps = self.steps(order, target).map_err(half_way)?;
         let config = target.get(&order.config).map(|(_, text)| Arc::clone(text)).unwrap_or_default();
         let writes = self.to_write(target)?;
         if let Err(message) = files::check_pairs(&writes, target) {
@@ -212,10 +209,8 @@ impl PodSession<'_> {
         steps: &[ApiStep],
         before: Option<PodRecord>,
     ) -> Result<(), ApiError> {
-        for step in steps {
-            if let ApiStep::AddServer { backend, server, .. } = step
-                && let Err(why) = self.api.delete_server(backend, server).await?
-            {
+        for (backend, server) in steps.iter().filter_map(ApiStep::added_server) {
+            if let Err(why) = self.api.delete_server(backend, server).await? {
                 tracing::debug!(
                     backend,
                     server,
@@ -242,12 +237,12 @@ impl PodSession<'_> {
             .map_err(|message| Ok(Outcome::Failed { message }))
     }
 
-    pub(crate) fn steps(&self, order: &Apply, target: &Files) -> Result<Vec<ApiStep>, String> {
+    pub(crate) fn steps(&self, order: &Apply, target: &Files) -> Result<Vec<ApiStep>, NeedsReload> {
         let Method::Runtime { operations, .. } = &order.method else { return Ok(Vec::new()) };
-        let (api, haproxy) = self.memory.versions.ok_or("its version is unknown")?;
+        let (api, haproxy) = self.memory.versions.ok_or(NeedsReload::UnknownVersion)?;
         let capabilities = Capabilities::through_data_plane_api(haproxy, api);
         let content = |path: &str| target.get(path).map(|(_, text)| text.to_string());
-        operations.iter().map(|operation| step(operation, capabilities, &content)).collect()
+        operations.iter().map(|operation| step::plan(operation, capabilities, &content)).collect()
     }
 
     /// Back with the reload that the API asked for, if it did: a certificate that `steps` bring to HAProxy at once did not get there.
@@ -261,8 +256,7 @@ impl PodSession<'_> {
         for (kind, path) in writes {
             let Some((_, text)) = target.get(path) else { continue };
             let is_new = !self.memory.stored.contains_key(path);
-            let is_live =
-                steps.iter().any(|step| matches!(step, ApiStep::Certificate { path: its } if its == path));
+            let is_live = steps.iter().any(|step| step.brings_certificate(path));
             let place = FileDestination { kind: *kind, path, is_new, is_live };
             match files::store(self.api, self.memory, place, text).await.map_err(Err)? {
                 Stored::Done(asked) => reload = asked.or(reload),
@@ -315,11 +309,12 @@ impl PodSession<'_> {
             self.carry_out_all(steps, target, &mut wanted).await?;
         } else {
             self.carry_out(&coming, target, &mut wanted).await?;
-            let taking = coming.iter().filter_map(|step| step.taking_requests()?.action());
-            actions = taking.chain(by_action.iter().filter_map(|step| step.action())).collect();
+            let taking = coming.iter().filter_map(|step| step.taking_requests());
+            actions = taking.chain(by_action.into_iter().cloned()).collect();
         }
-        actions.iter().for_each(|words| wanted.action(words));
-        let raw = match self.push(&text, ApiCapabilities::Actions(&actions.join(";"))).await {
+        actions.iter().for_each(|step| wanted.expect_action(step));
+        let words: Vec<String> = actions.iter().filter_map(ApiStep::action).collect();
+        let raw = match self.push(&text, ApiCapabilities::Actions(&words.join(";"))).await {
             Ok((raw, _)) => raw,
             // HAProxy runs what it would not read at a start.
             Err(Ok(Outcome::Refused { message, .. })) if is_live_before && !steps.is_empty() => {
@@ -335,7 +330,7 @@ impl PodSession<'_> {
         // Somebody's reload that fails takes back what was written after it, and nobody tells.
         if raw.version.is_some() && raw.version != Some(self.api.configuration_version().await.map_err(Err)?)
         {
-            return Err(half_way("somebody else wrote the configuration meanwhile".to_owned()));
+            return Err(half_way("somebody else wrote the configuration meanwhile"));
         }
         Ok(written)
     }
@@ -573,7 +568,7 @@ impl PodSession<'_> {
     ) -> Result<Outcome, ApiError> {
         self.memory.runs_and_stores(order.target, Arc::clone(&target));
         files::delete_others(self.api, self.layout, &target, self.memory).await?;
-        operate::sweep(self.api, self.memory).await?;
+        server::sweep(self.api, self.memory).await?;
         let record = self.record(order, &target, brought.written);
         self.write_record(record).await?;
         self.memory.is_known = true;
@@ -608,7 +603,7 @@ impl PodSession<'_> {
 
 /// Servers that come, and everything else.
 fn parted(steps: &[ApiStep]) -> (Vec<&ApiStep>, Vec<&ApiStep>) {
-    steps.iter().partition(|step| matches!(step, ApiStep::AddServer { .. }))
+    steps.iter().partition(|step| step.added_server().is_some())
 }
 
 /// What the API made less of than was sent. Reading two large files keeps a core busy, which others need meanwhile.

@@ -1,6 +1,6 @@
 //! What cannot be brought without a reload, though HAProxy could.
 
-use crate::step::{self, step};
+use crate::step::{self, NeedsReload};
 use haptic_model::{Bundle, Capabilities, Operation};
 
 /// Why `operations` cannot bring a pod to `desired` through its Data Plane API; nothing: they can.
@@ -10,17 +10,16 @@ pub fn objections(operations: &[Operation], desired: &Bundle, capabilities: Capa
         return Vec::new();
     }
     let content = |path: &str| Some(desired.files.get(path)?.text.to_string());
-    let (mut objections, mut weight): (Vec<String>, usize) = (Vec::new(), 0);
+    let (mut reasons, mut weight): (Vec<NeedsReload>, usize) = (Vec::new(), 0);
     for operation in operations {
-        match step(operation, capabilities, &content) {
+        match step::plan(operation, capabilities, &content) {
             Ok(step) => weight += step.weight(),
-            Err(why) if objections.contains(&why) => {}
-            Err(why) => objections.push(why),
+            Err(reason) if reasons.contains(&reason) => {}
+            Err(reason) => reasons.push(reason),
         }
     }
     if weight > step::MOST {
-        objections
-            .push(format!("{} operations take the Data Plane API longer than a reload", operations.len()));
+        reasons.push(NeedsReload::TooMany { operations: operations.len() });
     }
-    objections
+    reasons.iter().map(ToString::to_string).collect()
 }

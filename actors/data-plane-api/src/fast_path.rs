@@ -4,7 +4,8 @@
 use crate::{
     apply::{PodSession, Stop, half_way},
     error::ApiError,
-    operate::{self, ApplyTarget, ExpectedState},
+    operate::{ApplyTarget, ExpectedState},
+    step::server,
 };
 use haptic_model::{
     Operation,
@@ -61,7 +62,7 @@ impl PodSession<'_> {
         let files = ApplyTarget { files: &target, config: &order.config };
         self.carry_out_all(&steps, files, &mut wanted).await?;
         wanted.read_back(self.api).await.map_err(Err)?.map_err(half_way)?;
-        operate::sweep(self.api, self.memory).await.map_err(Err)?;
+        server::sweep(self.api, self.memory).await.map_err(Err)?;
         let mut record = before.running(Running { digest: order.target, generation: order.generation });
         record.epoch = record.epoch.max(order.epoch);
         self.write_record(record).await.map_err(Err)?;

@@ -7,7 +7,6 @@ use crate::{
     pair,
     record::{self, PodRecord},
     responses::{ApiRefusal, ResponseMeaning},
-    step::kind_of,
 };
 use haptic_model::{FileKind, Layout, agent_api::Epoch, layout::RECORD};
 use haptic_text::Digest;
@@ -70,6 +69,18 @@ pub(crate) async fn look(
 
 fn digest_of(content: &[u8]) -> Digest {
     if content == EMPTY.as_bytes() { Digest::of(b"") } else { Digest::of(content) }
+}
+
+/// The kind of file at `path` in its storage: what lies in folders of the layout.
+fn kind_of(path: &str, layout: &Layout) -> Option<FileKind> {
+    let (folder, _) = path.rsplit_once('/')?;
+    [
+        (&layout.maps, FileKind::Map),
+        (&layout.certificates, FileKind::Certificate),
+        (&layout.general, FileKind::General),
+    ]
+    .into_iter()
+    .find_map(|(its, kind)| (its == folder).then_some(kind))
 }
 
 /// The files of `target` besides haproxy.cfg that are not in the storage, in the order in which they must be written: what

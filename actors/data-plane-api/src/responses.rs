@@ -3,7 +3,10 @@
 use crate::error::ApiError;
 use awc::http::StatusCode;
 use haptic_deploy::transport::caller::PodReply;
-use haptic_haproxy::{Document, Line, Section};
+use haptic_haproxy::{
+    Document, Line, Section,
+    messages::{self, LogMessage},
+};
 use serde::Deserialize;
 use std::borrow::Cow;
 
@@ -25,7 +28,8 @@ const MEANINGS: [(&str, ResponseMeaning); 8] = [
 ];
 
 /// Why something was not done.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{words}")]
 pub(crate) struct ApiRefusal {
     pub meaning: ResponseMeaning,
     /// Those of the API, or of whoever read back what it said was done.
@@ -60,17 +64,6 @@ impl ApiRefusal {
             if words.is_empty() { ResponseMeaning::Silent } else { found.unwrap_or(ResponseMeaning::Other) };
         Self { meaning, words }
     }
-
-    /// It was said to be done, and is not.
-    pub fn unproven(words: String) -> Self {
-        Self { meaning: ResponseMeaning::Other, words }
-    }
-}
-
-impl From<ApiRefusal> for String {
-    fn from(refusal: ApiRefusal) -> Self {
-        refusal.words
-    }
 }
 
 /// The sentence in an error's body, whatever its content type.
@@ -97,12 +90,7 @@ pub(crate) fn is_verdict(said: &str) -> bool {
 /// Whether `log`, of a reload that failed, has HAProxy's own refusal: not only that its worker was killed, or that the API
 /// could not do what belongs to a reload.
 pub(crate) fn is_refusal(log: &str) -> bool {
-    log.lines().any(|line| {
-        line.trim_start().starts_with("[ALERT]")
-            && !line.contains("Current worker")
-            && !line.contains("exit-on-failure")
-            && !line.contains("has no server available")
-    })
+    messages::of_log(log).iter().any(LogMessage::is_refusal)
 }
 
 /// As much of a log as is read.
@@ -163,8 +151,7 @@ fn is_noise(line: &str) -> bool {
     line.is_empty()
         || line.starts_with("[NOTICE]")
         || line.starts_with("err transactionId=")
-        || line.starts_with("Error(s) found in configuration file")
-        || line.starts_with("Fatal errors found in configuration")
+        || messages::is_summary(line)
 }
 
 /// `[/etc/haproxy/dp/tx/haproxy.cfg.1a2b:27]` -> `[/etc/haproxy/haproxy.cfg:25]`.

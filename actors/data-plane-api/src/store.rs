@@ -7,8 +7,8 @@ use crate::{
     error::ApiError,
     files,
     memory::Files,
-    operate,
     record::PodRecord,
+    step::server,
 };
 use bytes::Bytes;
 use haptic_model::agent_api::{Apply, Outcome, Running};
@@ -137,7 +137,7 @@ impl PodSession<'_> {
         let writes = self.to_write(target)?;
         self.write_files(&writes, &[], target).await?;
         files::delete_others(self.api, self.layout, target, self.memory).await.map_err(Err)?;
-        operate::sweep(self.api, self.memory).await.map_err(Err)?;
+        server::sweep(self.api, self.memory).await.map_err(Err)?;
         let running = Running { digest: order.target, generation: order.generation };
         let told = self.memory.told.clone();
         self.write_record(PodRecord { running, told, unsure: Vec::new(), ..record }).await.map_err(Err)

@@ -107,15 +107,9 @@ pub enum Directive {
 }
 
 impl<'a> Document<'a> {
-    /// Reads any text.
+    /// Reads any text, or any piece of whole lines: line numbers count from its start.
     pub fn parse(text: &'a str) -> Self {
         DocumentParser::new(text).run()
-    }
-
-    /// Reads any piece of whole lines; line numbers count from the start of the piece. The same as
-    /// [`Document::parse`]: whether a text is a whole configuration matters to [`crate::check`] only.
-    pub fn parse_fragment(text: &'a str) -> Self {
-        Self::parse(text)
     }
 
     /// The first section of that kind and name.
@@ -447,7 +441,7 @@ mod tests {
 
     #[test]
     fn a_fragment_without_a_header_is_one_anonymous_section() {
-        let document = Document::parse_fragment(" server a 1.1.1.1:80\n server b 1.1.1.2:80\n");
+        let document = Document::parse(" server a 1.1.1.1:80\n server b 1.1.1.2:80\n");
         assert_eq!(document.sections.len(), 1);
         assert_eq!(document.sections[0].lines[1].value(1), "b");
         assert!(Document::parse("").sections.is_empty());

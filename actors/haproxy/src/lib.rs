@@ -8,6 +8,7 @@
 //! * [`listeners`] finds proxies that listen at the same place.
 //! * [`data_plane_api`] knows what HAProxy's Data Plane API would damage of a configuration.
 //! * [`block_index::BlockIndex`] reads only what changed since the text before, for [`check::Proof`] and for a planner.
+//! * [`messages`] reads what HAProxy prints about a configuration, or about itself.
 //! * [`diff::compare`] says what changed between two configurations, server lines apart from everything else.
 //!
 //! This crate is pure. It must not read files, start processes, or know Kubernetes, actors or sockets.
@@ -21,6 +22,7 @@ mod expressions;
 pub mod keywords;
 mod lexer;
 pub mod listeners;
+pub mod messages;
 mod problem;
 mod version;
 pub mod views;

@@ -1,6 +1,7 @@
 //! Reads what `haproxy -c` prints and points at the template and object behind each line.
 
 use crate::{folder::below, rendered_name};
+use haptic_haproxy::messages;
 use haptic_model::{Bundle, BundleFile, Diagnostic, FileKind, ObjectRef, Severity};
 use std::sync::Arc;
 
@@ -10,8 +11,8 @@ const SHOWN: usize = 50;
 /// The diagnostics in HAProxy's output about `bundle`.
 #[must_use]
 pub fn diagnostics(output: &str, bundle: &Bundle) -> Vec<Diagnostic> {
-    let messages = messages(output);
-    let diagnosed = messages.iter().filter_map(|(severity, text)| diagnose(*severity, text, bundle));
+    let messages = messages::of_check(output);
+    let diagnosed = messages.iter().filter_map(|message| diagnose(message.severity, &message.text, bundle));
     let mut diagnostics: Vec<Diagnostic> = Vec::new();
     for diagnostic in diagnosed {
         // A file that each section names is wrong once.
@@ -47,41 +48,8 @@ pub fn is_out_of_memory(output: &str) -> bool {
     })
 }
 
-/// Every alert and warning as one line: HAProxy goes on in indented lines, and the cause often stands in the last.
-fn messages(output: &str) -> Vec<(Severity, String)> {
-    let mut messages = Vec::new();
-    let mut current = None;
-    for line in output.lines() {
-        if line.starts_with('[') {
-            messages.extend(current.take());
-            current = message(line).map(|(severity, text)| (severity, text.trim().to_owned()));
-        } else if let Some((_, text)) = &mut current
-            && !line.trim().is_empty()
-        {
-            text.push(' ');
-            text.push_str(line.trim());
-        }
-    }
-    messages.extend(current);
-    messages
-}
-
-/// `[ALERT]    (123) : config : TEXT` -> its severity and text.
-fn message(line: &str) -> Option<(Severity, &str)> {
-    let severity = match line.trim_start() {
-        l if l.starts_with("[ALERT]") => Severity::Error,
-        l if l.starts_with("[WARNING]") => Severity::Warning,
-        _ => return None,
-    };
-    let text = line.split_once(") : ").map_or(line, |(_, text)| text);
-    Some((severity, text.strip_prefix("config : ").unwrap_or(text)))
-}
-
 fn diagnose(severity: Severity, text: &str, bundle: &Bundle) -> Option<Diagnostic> {
-    // The closing summary says nothing that was not said before.
-    if text.starts_with("Error(s) found in configuration file")
-        || text.starts_with("Fatal errors found in configuration")
-    {
+    if messages::is_summary(text) {
         return None;
     }
     let place = place(text, bundle);

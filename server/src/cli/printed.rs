@@ -1,7 +1,7 @@
 //! Arguments of the commands that print or write what is built in.
 
 use super::{
-    common::ConfigurationArgs,
+    arguments::ConfigurationArgs,
     formats::{EngineName, FunctionsOutput, SummaryOrJson, YamlOrJson},
 };
 use clap::{Args, Subcommand, ValueEnum};

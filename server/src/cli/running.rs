@@ -1,7 +1,7 @@
 //! Arguments of the commands that ask a running controller, or what it has left.
 
 use super::{
-    common::{HaproxyArgs, StateArgs, place, version},
+    arguments::{HaproxyArgs, StateArgs, place, version},
     formats::SummaryOrJson,
 };
 use clap::Args;

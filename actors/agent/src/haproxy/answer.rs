@@ -1,6 +1,8 @@
 //! What HAProxy answers: to commands that change something, to questions about itself (`show proc`, `show info`), and the log of a
-//! reload. No other file decides by HAProxy's words.
+//! reload. But for [`messages`], no other file decides by HAProxy's words.
 
+use haptic_haproxy::messages::{self, LogMessage};
+use haptic_model::Severity;
 use std::path::Path;
 
 /// Bytes of HAProxy's messages that are passed on.
@@ -189,66 +191,34 @@ pub(crate) fn reload(answer: &str) -> Option<(bool, &str)> {
 
 /// Why HAProxy failed, from its log: its alerts without decoration, or all of it when there are none.
 pub(crate) fn failure(log: &str, current: &Path) -> String {
+    let messages = messages::of_log(log);
+    let those = |is_told: fn(&LogMessage) -> bool| -> Vec<&str> {
+        messages.iter().filter(|message| is_told(message)).map(|message| &*message.text).collect()
+    };
     let lines = [
-        refusals(log),
-        messages(log, &["[ALERT]"]),
-        messages(log, &["[WARNING]"]),
-        log.lines().map(str::to_owned).collect::<Vec<_>>(),
+        those(LogMessage::is_refusal),
+        those(|message| message.severity == Severity::Error),
+        those(|message| message.severity == Severity::Warning),
+        log.lines().collect(),
     ];
-    let chosen = lines.into_iter().find(|l| !l.is_empty()).unwrap_or_default();
+    let chosen = lines.into_iter().find(|lines| !lines.is_empty()).unwrap_or_default();
     shown(&chosen, current)
 }
 
-/// Whether HAProxy says itself what is wrong with its files. A worker that was killed, or ran out of memory, leaves the
-/// master's remarks alone.
+/// Whether HAProxy says itself what is wrong with its files.
 pub(crate) fn is_refusal(log: &str) -> bool {
-    !refusals(log).is_empty()
-}
-
-fn refusals(log: &str) -> Vec<String> {
-    const SUMMARIES: [&str; 4] = [
-        "Error(s) found in configuration file",
-        "Fatal errors found in configuration",
-        "exit-on-failure",
-        "Current worker",
-    ];
-    /// What a HAProxy that runs says of its servers.
-    const OF_TRAFFIC: &str = "has no server available";
-    let mut alerts = messages(log, &["[ALERT]"]);
-    alerts.retain(|line| {
-        !line.contains(OF_TRAFFIC) && !SUMMARIES.iter().any(|summary| line.starts_with(summary))
-    });
-    alerts
+    messages::of_log(log).iter().any(LogMessage::is_refusal)
 }
 
 /// What is worth passing on of a reload that succeeded: warnings and alerts, without those every reload has.
 pub(crate) fn remarks(log: &str, current: &Path) -> String {
-    let mut lines = messages(log, &["[WARNING]", "[ALERT]"]);
+    let messages = messages::of_log(log);
+    let mut lines: Vec<&str> = messages.iter().map(|message| &*message.text).collect();
     lines.retain(|line| !line.starts_with("Former worker") && !line.contains("HAProxy was started as"));
     shown(&lines, current)
 }
 
-/// The messages at the given levels: `[ALERT]    (123) : config : parsing [...` becomes `parsing [...`. What HAProxy says
-/// on further, indented lines belongs to the message.
-fn messages(log: &str, levels: &[&str]) -> Vec<String> {
-    let mut messages: Vec<String> = Vec::new();
-    let mut in_message = false;
-    for line in log.lines() {
-        if in_message && line.starts_with([' ', '\t']) {
-            if let Some(message) = messages.last_mut() {
-                *message = format!("{message} {}", line.trim());
-            }
-            continue;
-        }
-        let rest = levels.iter().find_map(|level| line.strip_prefix(level));
-        let text = rest.and_then(|rest| rest.split_once(" : ")).map(|(_, text)| text);
-        in_message = text.is_some();
-        messages.extend(text.map(|text| text.strip_prefix("config : ").unwrap_or(text).trim().to_owned()));
-    }
-    messages
-}
-
-fn shown(lines: &[String], current: &Path) -> String {
+fn shown(lines: &[&str], current: &Path) -> String {
     let mut text = lines.join("\n").replace(&format!("{}/", current.display()), "");
     if text.len() > LONGEST_MESSAGE {
         let end = (0..=LONGEST_MESSAGE).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0);
@@ -342,15 +312,6 @@ mod tests {
         assert!(is_refusal(
             "[ALERT]    (2) : Binding [/d/haproxy.cfg:3] for frontend a: cannot bind socket\n"
         ));
-    }
-
-    #[test]
-    fn what_haproxy_says_on_further_lines_belongs_to_its_message() {
-        let log = "[ALERT]    (1) : config : parsing [/d/current/haproxy.cfg:6] : 'bind :443' in section 'frontend' : \n  'crt-list' : No Private Key found in 'ssl/a.pem.key'.\n  unable to load 'ssl/a.pem'.\n[NOTICE]   (1) : x\n  y\n[ALERT]    (1) : config : Fatal errors found in configuration.\n";
-        assert_eq!(
-            failure(log, Path::new("/d/current")),
-            "parsing [haproxy.cfg:6] : 'bind :443' in section 'frontend' : 'crt-list' : No Private Key found in 'ssl/a.pem.key'. unable to load 'ssl/a.pem'."
-        );
     }
 
     #[test]

@@ -7,8 +7,6 @@ mod connections;
 #[cfg(test)]
 mod express;
 #[cfg(test)]
-mod figures;
-#[cfg(test)]
 mod files;
 #[cfg(test)]
 mod http;

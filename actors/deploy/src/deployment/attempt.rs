@@ -1,7 +1,7 @@
 //! One attempt on a pod: what it takes to bring it a step nearer to the newest bundles.
 
 use super::{
-    common::Deployment,
+    context::Deployment,
     drift,
     failure::DeployFailure,
     order::{MissingContent, OrderBaseline},

@@ -2,7 +2,7 @@
 //! of its pod is [`PodProgress`].
 
 mod attempt;
-mod common;
+mod context;
 mod drift;
 mod failure;
 mod order;
@@ -16,7 +16,7 @@ mod targets;
 pub(crate) mod test_bundles;
 
 pub(crate) use attempt::{DeployAttempt, NextStep};
-pub(crate) use common::Deployment;
+pub(crate) use context::Deployment;
 pub(crate) use failure::DeployFailure;
 pub(crate) use progress::PodProgress;
 pub use state::DeploymentState;

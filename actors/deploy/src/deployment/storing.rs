@@ -2,7 +2,7 @@
 //! nothing waits for a disk.
 
 use super::{
-    common::Deployment,
+    context::Deployment,
     failure::DeployFailure,
     order::{MissingContent, OrderBaseline},
     progress::PodProgress,

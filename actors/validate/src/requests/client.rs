@@ -1,16 +1,14 @@
 //! One request of a client: over a UNIX socket, from an address that the PROXY protocol tells, in TLS if its URL says so.
 
-use super::{ClientReply, ClientRequest};
+use super::{AnyCertificate, ClientReply, ClientRequest};
 use bytes::Bytes;
 use http::{HeaderValue, Request, header::HOST};
 use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use rustls::{
-    ClientConfig, DigitallySignedStruct, SignatureScheme,
-    client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
-    crypto::CryptoProvider,
-    pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem::PemObject},
+    ClientConfig,
+    pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject},
 };
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
@@ -137,13 +135,14 @@ fn request(question: &ClientRequest) -> Result<Request<Full<Bytes>>, String> {
     request.body(Full::new(question.body.clone())).map_err(|error| format!("it is no request: {error}"))
 }
 
+/// Whose the server's certificate is matters to no test.
 fn tls(identity: Option<&ClientIdentity>) -> Result<ClientConfig, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
         .map_err(|error| format!("TLS cannot be set up: {error}"))?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Whatever(provider)));
+        .with_custom_certificate_verifier(Arc::new(AnyCertificate::new(provider)));
     let Some(identity) = identity else { return Ok(config.with_no_client_auth()) };
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&identity.chain).collect();
     let chain = chain.map_err(|error| format!("the client's certificate is not PEM: {error}"))?;
@@ -152,45 +151,6 @@ fn tls(identity: Option<&ClientIdentity>) -> Result<ClientConfig, String> {
     config
         .with_client_auth_cert(chain, key)
         .map_err(|error| format!("the client's certificate cannot be used: {error}"))
-}
-
-/// Takes any certificate: whose a test's is matters to nobody.
-#[derive(Debug)]
-struct Whatever(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Whatever {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
 }
 
 #[cfg(test)]

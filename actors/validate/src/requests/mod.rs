@@ -4,6 +4,7 @@
 //! each connection to a server is passed over the one socket that it is started with, to the [answering server](echo).
 //! It has no way to connect to anything else: that call does not exist for it.
 
+mod any_certificate;
 mod choices;
 mod client;
 mod echo;
@@ -11,6 +12,7 @@ mod entrance;
 mod instance;
 mod runnable;
 
+pub use any_certificate::AnyCertificate;
 pub use client::ClientIdentity;
 
 use crate::{

@@ -88,13 +88,6 @@ impl OnDemand {
         self.cache.invalidate(reference);
     }
 
-    /// Bytes of JSON held at present.
-    #[must_use]
-    pub fn cached_bytes(&self) -> u64 {
-        self.cache.run_pending_tasks();
-        self.cache.weighted_size()
-    }
-
     fn changes(&self) -> u64 {
         *self.changes.lock().unwrap_or_else(PoisonError::into_inner)
     }

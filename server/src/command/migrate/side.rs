@@ -10,11 +10,10 @@ use futures::StreamExt as _;
 use haptic_inspect::migrate::compare::{
     ComparedAnswer, ComparedRequest, ComparedScheme, requests::SAFE_METHODS,
 };
+use haptic_validate::requests::AnyCertificate;
 use rustls::{
-    ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
-    client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
-    crypto::CryptoProvider,
-    pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject},
+    ClientConfig, RootCertStore,
+    pki_types::{CertificateDer, pem::PemObject},
 };
 use std::{cell::Cell, net::SocketAddr, path::Path, rc::Rc, sync::Arc, time::Duration};
 use tokio::{
@@ -190,7 +189,7 @@ pub fn tls(ca: Option<&Path>) -> Result<Arc<ClientConfig>, String> {
         .with_safe_default_protocol_versions()
         .map_err(|error| format!("TLS cannot be set up: {error}"))?;
     let Some(file) = ca else {
-        let any = Arc::new(AnyCertificate(provider));
+        let any = Arc::new(AnyCertificate::new(provider));
         return Ok(Arc::new(builder.dangerous().with_custom_certificate_verifier(any).with_no_client_auth()));
     };
     let cannot = |error: &dyn std::fmt::Display| format!("cannot read {}: {error}", file.display());
@@ -202,44 +201,4 @@ pub fn tls(ca: Option<&Path>) -> Result<Arc<ClientConfig>, String> {
         return Err(format!("{} holds no PEM certificate", file.display()));
     }
     Ok(Arc::new(builder.with_root_certificates(roots).with_no_client_auth()))
-}
-
-#[derive(Debug)]
-struct AnyCertificate(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for AnyCertificate {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let known = &self.0.signature_verification_algorithms;
-        rustls::crypto::verify_tls12_signature(message, certificate, signature, known)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let known = &self.0.signature_verification_algorithms;
-        rustls::crypto::verify_tls13_signature(message, certificate, signature, known)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
 }

@@ -1,4 +1,4 @@
-//! What all attempts on one pod have in common: where they publish and whom they tell.
+//! The context of all attempts on one pod: where they publish and which observers receive their events.
 
 use super::{pod_status::PodStatus, progress::PodProgress, state::DeploymentState};
 use crate::{planner::PlanCache, roster::Roster};
