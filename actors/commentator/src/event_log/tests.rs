@@ -265,7 +265,7 @@ fn what_is_held_back_and_what_is_let_go_is_said_in_its_own_sentences_not_too_man
         at: std::time::Instant::now(),
     };
     let names = ["a", "b", "c", "d", "e"];
-    let entered: Vec<_> = names.into_iter().map(held).collect();
+    let entered: Vec<_> = names.into_iter().map(held).map(Arc::new).collect();
     let event = Event::QuarantineChanged { generation: Generation(3), entered, left: Vec::new(), held: 6 };
     let line = emit(&event);
     assert_eq!((line.level, line.object.as_deref()), (MessageLevel::Warn, Some("ingresses default/a")));
