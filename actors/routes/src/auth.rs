@@ -31,7 +31,8 @@ pub fn store_of(resource: &str) -> Arc<str> {
 /// The target of `url` (`AuthUrl` as templates read it) for routes in `namespace`; none where a route of the host is looked up alone.
 pub(crate) fn target(namespace: &str, url: &Value) -> Option<(Arc<ObjectRef>, Arc<[u8]>)> {
     let [host, port, scheme]: [String; 3] = serde_json::from_value(url.get("target")?.clone()).ok()?;
-    let name = name_of(&["auth", namespace, &host, &port, &scheme], "").ok()?;
+    // No namespace has a ":", so that no Ingress has a backend of this name.
+    let name = name_of(&[&format!("auth:{namespace}"), &*host, &port, &scheme], "").ok()?;
     let port: u16 = port.parse().ok()?;
     let metadata = json!({"namespace": namespace, "name": name});
     let of = |fields: Value| {

@@ -67,19 +67,20 @@ impl Lookup<'_> {
     }
 }
 
-/// Keys are there once in each of both.
+/// Keys are there once in each of both. New entries come before those that change: one may lead to the other, as a choice does to what is chosen.
 fn entry_by_entry(path: &str, old: &str, new: &str) -> Vec<Operation> {
     let before: HashMap<&str, &str> = map_entries(old).collect();
     let after: HashMap<&str, &str> = map_entries(new).collect();
-    let mut operations = Vec::new();
+    let (mut operations, mut changes) = (Vec::new(), Vec::new());
     for (key, value) in map_entries(new) {
         let (map, key, value) = (path.to_owned(), key.to_owned(), value.to_owned());
         match before.get(key.as_str()) {
             Some(known) if *known == value => {}
-            Some(_) => operations.push(Operation::SetMapEntry { map, key, value }),
+            Some(_) => changes.push(Operation::SetMapEntry { map, key, value }),
             None => operations.push(Operation::AddMapEntry { map, key, value }),
         }
     }
+    operations.append(&mut changes);
     for (key, _) in map_entries(old).filter(|(key, _)| !after.contains_key(key)) {
         operations.push(Operation::DelMapEntry { map: path.to_owned(), key: key.to_owned() });
     }
@@ -187,6 +188,7 @@ mod tests {
                 ("a 1", "b 1; a 1", "add map m b 1"),
                 ("a 1; b 2", "b 2", "del map m a"),
                 ("a 1; b 2", "c 3; b 4", "add map m c 3; set map m b 4; del map m a"),
+                ("a b", "a c; c 1", "add map m c 1; set map m a c"),
                 ("a 1; a 2", "a 1", "replace map m"),
                 ("a 1", "a 1; a 1", "replace map m"),
                 ("a 1", "a 1; b", "reload: its entry b has no value, and the socket takes none without"),

@@ -63,17 +63,22 @@ struct ReadRules {
 }
 
 /// What the rules of a route are called by.
-#[derive(Clone, Copy)]
 struct RuleNames<'r> {
     word: &'static str,
     route: &'r NamespacedName,
+    /// How many rules had the same matches so far.
+    known: BTreeMap<String, usize>,
 }
 
 impl RuleNames<'_> {
-    /// What a rule is called in HAProxy's maps: names have no `:` and no `/`.
-    fn of(self, number: usize) -> String {
+    /// What the next rule is called in HAProxy's maps: names have no `:` and no `/`. It is called by the requests that it is for and not by its place:
+    /// maps change one after the other, and meanwhile a request would find the action of the rule that had the place before.
+    fn next(&mut self, rule: &ResolvedRule) -> String {
         let (namespace, name) = self.route;
-        format!("{}//{namespace}:{name}:{number}", self.word)
+        let common = format!("{}//{namespace}:{name}:{}", self.word, rule.requests);
+        let known = self.known.entry(rule.requests.clone()).or_default();
+        *known += 1;
+        if *known == 1 { common } else { format!("{common}-{known}") }
     }
 }
 
@@ -181,7 +186,7 @@ impl ResolvedRoute {
             verdicts.push(ParentVerdict { reference: reference.text().into(), conditions, is_served });
         }
         let (name, most) = (route.metadata.key(), ground.routes_per_object);
-        let names = |word| RuleNames { word, route: &name };
+        let names = |word| RuleNames { word, route: &name, known: BTreeMap::new() };
         let mut all = AskedFor::default();
         let mut asked = all.add(names(word_of(kind)), route, ended.rules, &levels, most);
         if let Some(passed) = passed {
@@ -214,7 +219,7 @@ impl AskedFor {
     /// Adds what is asked for at `levels`, until the route has `most` entries; how many there would be.
     fn add(
         &mut self,
-        names: RuleNames<'_>,
+        mut names: RuleNames<'_>,
         route: &GatewayResource<RouteSpec>,
         rules: Vec<ResolvedRule>,
         levels: &BTreeMap<Arc<str>, Option<BackendClient>>,
@@ -229,7 +234,7 @@ impl AskedFor {
         let seniority = route.metadata.seniority();
         let (mut asked_for, before) = (0, self.entries.values().map(Vec::len).sum::<usize>());
         for (number, rule) in rules.into_iter().enumerate() {
-            let ways = Ways::of(names.of(number), &rule, levels);
+            let ways = Ways::of(names.next(&rule), &rule, levels);
             for (index, asked) in rule.matches.iter().enumerate() {
                 for (level, client) in levels {
                     let Some(name) = ways.names.get(&client.as_ref()) else { continue };

@@ -17,6 +17,7 @@ use haptic_model::{
     Finding, FindingKind,
     gateway::{NamespacedName, RouteKind},
 };
+use haptic_text::Digest;
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -25,6 +26,9 @@ use std::{
 
 /// 24 days. A longer time HAProxy takes for one that is over already: it counts milliseconds in 31 bits.
 const LONGEST_TIMEOUT: u64 = 2_073_600_000;
+
+/// Of a digest of a rule's matches: as many as tell the rules of one route apart.
+const DIGITS: usize = 6;
 
 /// What stands for all methods or headers.
 const ANYTHING: &str = "*";
@@ -57,6 +61,8 @@ struct ReadSettings {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ResolvedRule {
     pub matches: Vec<WantedRequests>,
+    /// What it is called by in its route: a short digest of its matches as they are written.
+    pub requests: String,
     /// By the ending of the rule's name: of the rule itself, and of each of the backends that one is chosen of.
     pub settings: Vec<(String, MapSettings)>,
     pub backends: BTreeSet<BackendKey>,
@@ -116,6 +122,12 @@ impl ResolvedRule {
     }
 }
 
+/// Of the matches of a rule; of none, too.
+fn short_digest(matches: Option<&Value>) -> String {
+    let text = matches.map(Value::to_string).unwrap_or_default();
+    Digest::of(text.as_bytes()).to_string().get(..DIGITS).unwrap_or_default().to_owned()
+}
+
 impl RuleReader<'_> {
     /// What a broken rule answers: for gRPC that the service is not available.
     fn failure(&self) -> String {
@@ -132,15 +144,17 @@ impl RuleReader<'_> {
             }
         };
         self.doubts.extend(matches.iter().filter_map(|one| one.doubt.clone()));
+        let requests = short_digest(rule.get("matches"));
         let done = serde_json::from_value::<RouteRule>(rule.clone())
             .map_err(|why| format!("it cannot be read: {why}"))
             .and_then(|rule| self.settings_and_references(&rule));
         match (unsupported, done) {
             (None, Ok(ReadSettings { settings, backends, dropped })) => {
-                ResolvedRule { matches, settings, backends, unsupported: None, dropped }
+                ResolvedRule { matches, requests, settings, backends, unsupported: None, dropped }
             }
             (Some(why), _) | (None, Err(why)) => ResolvedRule {
                 matches,
+                requests,
                 settings: vec![(String::new(), self.refused())],
                 backends: BTreeSet::new(),
                 unsupported: Some(why),

@@ -15,18 +15,23 @@ use std::collections::BTreeSet;
 /// The API takes so many; files are not checked by it.
 const MOST_BACKENDS: usize = 16;
 
+/// What a rule is called by that is for all connections of its route.
+const ALL: &str = "0";
+
 impl RuleReader<'_> {
     pub fn read_stream(&mut self, rule: &Value) -> ResolvedRule {
         let matches = vec![WantedRequests { wanted: Match::exact("", ""), cost: None, doubt: None }];
+        let requests = ALL.to_owned();
         let done = serde_json::from_value::<RouteRule>(rule.clone())
             .map_err(|why| format!("it cannot be read: {why}"))
             .and_then(|rule| self.stream(&rule));
         match done {
             Ok((settings, backends)) => {
-                ResolvedRule { matches, settings, backends, unsupported: None, dropped: None }
+                ResolvedRule { matches, requests, settings, backends, unsupported: None, dropped: None }
             }
             Err(why) => ResolvedRule {
                 matches,
+                requests,
                 settings: closed(),
                 backends: BTreeSet::new(),
                 unsupported: Some(why),

@@ -658,3 +658,33 @@ fn a_status_that_is_written_has_nothing_resolved_anew() {
     world.resolved();
     assert!(!world.model.resolved.get(&id).is_some_and(|now| Arc::ptr_eq(&resolved, now)));
 }
+
+/// What the rules of route `shop/r` are called, by what each is to lead to.
+fn rule_names(world: &mut World, rules: Value) -> Vec<(String, String)> {
+    let route = json!({"parentRefs": [{"namespace": "edge", "name": "web"}], "rules": rules});
+    world.put("HTTPRoute", "shop", "r", route);
+    let (_, all) = world.resolved();
+    let set = all.get("routes of httproutes").unwrap().get("shop", "r").unwrap().value().unwrap();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    set["rules"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|rule| (text(&rule["name"]), text(&rule["settings"])))
+        .collect()
+}
+
+#[test]
+fn a_rule_is_called_by_its_requests_wherever_it_stands_and_whatever_it_does() {
+    let mut world = World::new();
+    world.gateway("web", json!([http("http", None)]));
+    let rule = |path: &str, service: &str| json!({"matches": [{"path": {"value": path}}], "backendRefs": [{"name": service, "port": 80}]});
+    let before = rule_names(&mut world, json!([rule("/a", "s1"), rule("/b", "s2")]));
+    let after = rule_names(&mut world, json!([rule("/new", "s1"), rule("/b", "s1"), rule("/a", "s1")]));
+    let names = |all: &[(String, String)]| all.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&after)[1..], [before[1].0.clone(), before[0].0.clone()]);
+    assert_ne!(before[1].1, after[1].1, "it does something else");
+    assert!(!names(&before).contains(&after[0].0));
+    let twice = names(&rule_names(&mut world, json!([rule("/a", "s1"), rule("/a", "s2")])));
+    assert_eq!(twice, [before[0].0.clone(), format!("{}-2", before[0].0)]);
+}

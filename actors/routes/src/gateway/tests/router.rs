@@ -167,16 +167,26 @@ struct Maps {
     routes: BTreeMap<(String, String), String>,
     levels: BTreeMap<String, String>,
     listeners: BTreeMap<String, String>,
+    /// The place of each rule in its route, by its name.
+    rules: BTreeMap<String, usize>,
 }
 
 fn maps(all: &Snapshots) -> Maps {
-    let mut maps = Maps { routes: BTreeMap::new(), levels: BTreeMap::new(), listeners: BTreeMap::new() };
+    let mut maps = Maps {
+        routes: BTreeMap::new(),
+        levels: BTreeMap::new(),
+        listeners: BTreeMap::new(),
+        rules: BTreeMap::new(),
+    };
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     for object in all.get("routes of httproutes").unwrap().iter() {
         let set = object.value().unwrap();
         for route in set["routes"].as_array().unwrap() {
             let key = (text(&route["kind"]), text(&route["key"]));
             assert!(maps.routes.insert(key, text(&route["value"])).is_none(), "two have {route}");
+        }
+        for (number, rule) in set["rules"].as_array().unwrap().iter().enumerate() {
+            assert_eq!(maps.rules.insert(text(&rule["name"]), number), None, "two have {rule}");
         }
         for level in set["levels"].as_array().unwrap() {
             let chunks: Vec<String> = level["chunks"].as_array().unwrap().iter().map(text).collect();
@@ -243,9 +253,9 @@ fn by_maps(maps: &Maps, request: &RandomRequest) -> Option<(usize, usize)> {
         }
         keyed
     })?;
-    let mut parts = route.trim_start_matches("http//").split(['/', ':']);
-    let route = parts.nth(1)?.trim_start_matches('r').parse().ok()?;
-    Some((route, parts.next()?.parse().ok()?))
+    let (rule, _) = route.rsplit_once('/')?;
+    let route = rule.split(':').nth(1)?.trim_start_matches('r').parse().ok()?;
+    Some((route, *maps.rules.get(rule)?))
 }
 
 proptest! {
