@@ -19,7 +19,10 @@ use haptic_inspect::recording::stream::RecordingSource;
 use haptic_model::{ActiveConfig, crd::ControllerSpec};
 use haptic_runtime::{Arbiters, Drain, Health, Signals};
 use haptic_validate::Checker;
-use haptic_webhook::{OwnConfiguration, service::Admission};
+use haptic_webhook::{
+    OwnConfiguration,
+    service::{Admission, AdmissionOptions},
+};
 use serde_json::Value;
 use std::{
     future::Future,
@@ -161,10 +164,15 @@ pub async fn control(
 /// What the API server asks before it stores something, where there is one.
 fn admission(leading: &LeadingBy, pipeline: &Pipeline, checker: &Checker) -> Option<Admission> {
     let LeadingBy::Lease { client, namespace, name } = leading else { return None };
-    let own = OwnConfiguration { namespace: namespace.clone(), name: name.clone() };
-    let (endpoint, events) = (pipeline.endpoint.clone(), pipeline.events.clone());
-    let (readers, queue) = (pipeline.readers.clone(), pipeline.reviews.clone()?);
-    Some(Admission::open(client, own, readers, endpoint, queue, checker, events))
+    Some(Admission::open(AdmissionOptions {
+        client: client.clone(),
+        own: OwnConfiguration { namespace: namespace.clone(), name: name.clone() },
+        readers: pipeline.readers.clone(),
+        endpoint: pipeline.endpoint.clone(),
+        queue: pipeline.reviews.clone()?,
+        checker: checker.clone(),
+        events: pipeline.events.clone(),
+    }))
 }
 
 fn debug(pipeline: &Pipeline, log_level: LogLevel, protections: Value) -> DebugState {

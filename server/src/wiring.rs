@@ -17,6 +17,7 @@
 
 pub mod leading;
 mod observers;
+mod started;
 mod stores;
 mod supervision;
 mod topics;
@@ -47,9 +48,9 @@ use haptic_webhook::{
 };
 use leading::{BeforeLeading, Leading, LeadingBy};
 use observers::Sinks;
+use started::Started;
 use std::{io, sync::Arc};
 use stores::OtherStoresActor;
-use supervision::keep;
 use topics::{ConfigPublishers, DiscoveryPublishers, Edges, RenderPublishers, Topics, ValidatePublishers};
 
 /// What differs between a cluster and one machine.
@@ -130,26 +131,23 @@ pub fn start(environment: Environment, arbiters: &Arbiters, health: Health) -> R
     let beginning = BeforeLeading::of(leading);
     let topics = Topics::new(health, beginning.leadership.clone(), certificate, beginning.holds());
     let Topics { readers, edges, publishers } = topics;
-    let reporter = observers::reporter(&threads.observe, &readers, &edges, &beginning, publishers.reporter);
-    observers::gateway_status(&threads.observe, &readers, &edges, &beginning, publishers.gateway_status);
+    let supervision = supervision::unobserved(&readers.actors);
+    let observing =
+        Started { readers: &readers, edges: &edges, arbiter: &threads.observe, supervision: &supervision };
+    let reporter = beginning.reporter(&observing, publishers.reporter);
+    beginning.gateway_status(&observing, publishers.gateway_status);
     let sinks =
         Sinks { log_level: environment.log_level, upkeep: environment.upkeep, traces: environment.traces };
-    let events = observers::start(&threads.observe, &readers, &edges, sinks, reporter);
+    let events = observers::start(&observing, sinks, reporter);
     let supervision = supervision::observed(readers.actors.clone(), &events);
     let wiring = Wiring { threads, readers, edges, events, supervision };
 
     wiring.fill_other_stores(publishers.resolve);
-    let lead = &wiring.threads.lead;
-    beginning.keep_certificate(
-        &wiring.readers.accepted,
-        publishers.default_certificate,
-        lead,
-        &wiring.supervision,
-    );
-    beginning.keep_holds(&wiring, publishers.host_holds);
+    let leading = wiring.on(&wiring.threads.lead);
+    beginning.keep_certificate(&leading, publishers.default_certificate);
+    beginning.keep_holds(&leading, publishers.host_holds);
     let api_server = beginning.api_server();
-    let leading =
-        Leading::start(beginning, &wiring.readers, &wiring.events, &wiring.threads, &wiring.supervision);
+    let leading = Leading::start(beginning, &wiring);
     let config = wiring.read_configuration(source, publishers.config);
     let watches = RunningWatches::default();
     let watch_set = wiring.watch(&objects, &watches)?;
@@ -201,6 +199,10 @@ struct Wiring {
 }
 
 impl Wiring {
+    fn on<'w>(&'w self, arbiter: &'w ArbiterHandle) -> Started<'w> {
+        Started { readers: &self.readers, edges: &self.edges, arbiter, supervision: &self.supervision }
+    }
+
     /// Those that hold no watched objects: the default certificate, what names of Services lead to, and what is kept of hosts.
     fn fill_other_stores(&self, names: Publisher<ResolvedNames>) {
         let stores = self.edges.stores.clone();
@@ -236,7 +238,7 @@ impl Wiring {
         let (readers, renderer) = (self.readers.clone(), render.mailbox());
         let checker = checker_of_its_own(checker);
         let actor = move |own| ReviewActor::new(own, readers.clone(), renderer.clone(), checker.clone());
-        let review = keep(&self.threads.lead, "review", &self.supervision, actor);
+        let review = self.on(&self.threads.lead).keep("review", actor);
         Some(ReviewQueue::of(&review, self.edges.stores.named().clone()))
     }
 
@@ -255,7 +257,7 @@ impl Wiring {
             events: self.events.clone(),
         };
         let actor = move |own| ConfigActor::new(own, options.clone());
-        keep(&self.threads.intake, "config", &self.supervision, actor)
+        self.on(&self.threads.intake).keep("config", actor)
     }
 
     fn watch(
@@ -319,7 +321,7 @@ impl Wiring {
             renderer: if paranoid { || Renderer::checked(Checked::Always) } else { Renderer::default },
         };
         let actor = move |own| RenderActor::new(own, options.clone());
-        keep(&self.threads.render, "render", &self.supervision, actor)
+        self.on(&self.threads.render).keep("render", actor)
     }
 
     fn validate(&self, checker: Checker, publishers: ValidatePublishers) {

@@ -19,7 +19,10 @@ use haptic_model::{
 use haptic_runtime::{ActorHandle, Health, Publisher, Spec, Supervision, Topic, topic};
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
-use tokio::time::{Instant, pause, sleep};
+use tokio::time::{Instant, pause, sleep, timeout};
+
+/// A status waits less long than this for the pods that are to run it.
+const LONGEST_WAIT: Duration = Duration::from_secs(4);
 
 /// A replica that leads, and all that it hears.
 struct Replica {
@@ -163,7 +166,10 @@ impl Replica {
 
     /// Nothing happens any more.
     async fn settles(&self) {
-        for _ in 0..200 {
+        let began = Instant::now();
+        self.deliver().await;
+        while timeout(LONGEST_WAIT, self.server.changed()).await.is_ok() {
+            assert!(began.elapsed() < Duration::from_secs(120), "never at rest\n{}", self.server.shown());
             self.deliver().await;
         }
     }

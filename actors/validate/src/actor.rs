@@ -1,11 +1,17 @@
 //! ValidateActor: checks what was rendered last and publishes what passed: first what may go live by operations, and
 //! behind it what may be stored and reloaded.
 
-use crate::{check_rest::CheckRest, checker::Checker, search::Search, verdict::CheckVerdict};
+use crate::{
+    checker::Checker,
+    decision::{CheckHistory, CheckTime, FailedCheck, NextCheckStep, whose_fault},
+    search::Search,
+    verdict::CheckVerdict,
+};
 use actix::prelude::*;
-use haptic_attribution::culprits::{FailingByCause, FailureCauses, Nobodys, Ruling, largest};
+use haptic_attribution::culprits::{FailingByCause, FailureCauses, Ruling};
 use haptic_model::{
-    Bundle, Diagnostic, Event, FailureReport, FailureReports, Fleet, Generation, HaproxyPod, Severity,
+    Bundle, Diagnostic, Event, FailureReport, FailureReports, Fleet, Generation, HaproxyPod, HaproxyVersion,
+    Severity,
     figure::{CachingStage, TimedPart, WaitingStage},
     pipeline::{Candidate, PodState, Refused, Rendered, Validated},
 };
@@ -57,22 +63,9 @@ pub struct ValidateActor {
     checking: Option<Checking>,
     /// Since when a bundle waits behind a check.
     waiting: Option<Instant>,
-    judged: Option<Arc<Rendered>>,
-    /// What was complained of last: what was rendered before anybody heard of it most likely holds the same mistake, and is not
-    /// checked.
-    complained: Option<Generation>,
-    /// Checks in a row that the machine did not bring to an end, and whether the next one waits.
-    undecided: u32,
-    resting: bool,
-    /// What the last check took is a reason to wait with the next one, where nobody waits for that.
-    rest: CheckRest,
+    history: CheckHistory,
     alarm: Alarm,
-    /// Who was not cleared of a bundle that is checked at length.
-    unproven: FailingByCause,
 }
-
-/// After a machine's trouble the next check waits a second, then twice as long each time, and never longer.
-const LONGEST_REST: Duration = Duration::from_secs(60);
 
 struct Checking {
     rendered: Arc<Rendered>,
@@ -103,13 +96,8 @@ impl ValidateActor {
             reading: false,
             checking: None,
             waiting: None,
-            judged: refused.or(validated),
-            complained: None,
-            undecided: 0,
-            resting: false,
-            rest: CheckRest::default(),
+            history: CheckHistory::new(validated, refused),
             alarm: Alarm::default(),
-            unproven: FailingByCause::new(),
         }
     }
 
@@ -122,102 +110,75 @@ impl ValidateActor {
         }
         let Some(candidate) = (*self.options.candidate.latest()).clone() else { return };
         match &self.checking {
-            Some(checking) if !Arc::ptr_eq(&checking.rendered, &candidate.rendered) => {
-                self.waiting.get_or_insert_with(Instant::now);
-            }
-            None if !self.resting
-                && !is_same(self.judged.as_ref(), &candidate.rendered)
-                && candidate.rendered.hindsight.heard >= self.complained =>
-            {
-                match self.rest.until().filter(|_| self.can_wait(&candidate.rendered)) {
-                    Some(until) => {
-                        self.waiting.get_or_insert_with(Instant::now);
-                        self.alarm.set(until, context, Self::advance);
-                    }
-                    None => self.check(candidate.rendered.clone(), context),
-                }
-            }
-            _ => {}
+            Some(checking) if is_same(Some(&checking.rendered), &candidate.rendered) => {}
+            Some(_) => self.wait(),
+            None => self.check_in_time(&candidate.rendered, context),
         }
     }
 
-    /// Whether no pod waits for the check of `rendered`: what HAProxy takes by operations is live without, and is only to be stored.
-    fn can_wait(&self, rendered: &Rendered) -> bool {
-        let Some(good) = self.good().filter(|_| self.options.refused.latest().is_none()) else {
-            return false;
-        };
-        let waits = |pod: &PodState| pod.awaits_check > Some(good.reconcile.generation);
-        Arc::ptr_eq(&good.config.spec, &rendered.config.spec)
-            && rendered.config.spec.validation.express
-            && !self.pods.values().any(waits)
+    fn wait(&mut self) {
+        self.waiting.get_or_insert_with(Instant::now);
+    }
+
+    fn check_in_time(&mut self, rendered: &Arc<Rendered>, context: &mut Context<Self>) {
+        match self.history.time_of(rendered, &self.pods) {
+            CheckTime::Never => {}
+            CheckTime::Now => self.check(rendered.clone(), context),
+            CheckTime::At(until) => {
+                self.wait();
+                self.alarm.set(until, context, Self::advance);
+            }
+        }
     }
 
     fn read_syntax(&mut self, rendered: Arc<Rendered>, context: &mut Context<Self>) {
         (self.read, self.reading) = (Some(rendered.clone()), true);
         let checker = self.checker_for(&rendered);
-        let versions = self.fleet.versions.clone();
-        let good = self.good();
-        let began = Instant::now();
-        let read = async move {
-            let diagnostics = checker.syntax(&rendered.bundle, &versions).await;
-            let took = began.elapsed();
-            let found = match diagnostics.is_empty() {
-                true => FailureCauses::default(),
-                false => {
-                    let ruling = Ruling::Refused(diagnostics.clone());
-                    let search = Search { rendered: rendered.clone(), good, ruling };
-                    let judge =
-                        async move |bundle: Bundle, _, _| match checker.syntax_alone(bundle, &versions).await
-                        {
-                            said if said.is_empty() => Ruling::Passes,
-                            said => Ruling::Refused(said),
-                        };
-                    search.run(judge).await
-                }
-            };
-            (rendered, diagnostics, found, took)
-        };
-        context.spawn(read.into_actor(self).map(
-            |(rendered, mut diagnostics, found, took), actor, context| {
-                actor.reading = false;
-                let generation = rendered.reconcile.generation;
-                actor.options.events.emit(Event::Timed {
-                    part: TimedPart::Syntax,
-                    generation,
-                    pod: None,
-                    took,
-                });
-                actor.options.events.emit(Event::Kept {
-                    by: CachingStage::Syntax,
-                    bytes: actor.options.checker.kept_bytes(),
-                });
-                if diagnostics.is_empty() {
-                    actor.options.candidate.publish(Some(Arc::new(Candidate { rendered })));
-                } else {
-                    diagnostics.extend(found.nobodys.as_ref().and_then(whose_fault));
-                    actor.options.events.emit(failed(&rendered, diagnostics, took));
-                    let found = found.in_stores(&rendered.snapshots);
-                    actor.complain(rendered, found, took);
-                }
-                actor.advance(context);
-            },
-        ));
+        let read =
+            syntax(checker, rendered.clone(), self.history.good().cloned(), self.fleet.versions.clone());
+        context.spawn(read.into_actor(self).map(move |(diagnostics, took, found), actor, context| {
+            actor.reading = false;
+            let (generation, events) = (rendered.reconcile.generation, &actor.options.events);
+            events.emit(Event::Timed { part: TimedPart::Syntax, generation, pod: None, took });
+            events.emit(Event::Kept { by: CachingStage::Syntax, bytes: actor.options.checker.kept_bytes() });
+            if diagnostics.is_empty() {
+                actor.options.candidate.publish(Some(Arc::new(Candidate { rendered })));
+            } else {
+                let diagnostics = diagnostics.into_iter().chain(whose_fault(&found)).collect();
+                events.emit(failed(&rendered, diagnostics, took));
+                let found = found.in_stores(&rendered.snapshots);
+                actor.complain(&rendered, found, took);
+            }
+            actor.advance(context);
+        }));
     }
 
     fn check(&mut self, rendered: Arc<Rendered>, context: &mut Context<Self>) {
         let took = self.waiting.take().map_or(Duration::ZERO, |since| since.elapsed());
         self.options.events.emit(Event::Waited { stage: WaitingStage::Validate, took });
         let checker = self.checker_for(&rendered).impatient();
-        self.check_by(checker, rendered, context, Self::concluded);
+        self.check_by(checker, rendered, context, CheckHistory::after_check);
     }
 
-    /// Runs HAProxy's own checker, and then `concluded` unless the bundle passed.
+    fn check_at_length(
+        &mut self,
+        rendered: Arc<Rendered>,
+        unproven: FailingByCause,
+        context: &mut Context<Self>,
+    ) {
+        let checker = self.checker_for(&rendered);
+        self.check_by(checker, rendered, context, move |history, check| {
+            history.after_check_at_length(check, unproven)
+        });
+    }
+
+    /// Runs HAProxy's own checker, and does then what `decide` says unless the bundle passed.
     fn check_by(
         &mut self,
         checker: Checker,
         rendered: Arc<Rendered>,
         context: &mut Context<Self>,
-        concluded: fn(&mut Self, Arc<Rendered>, CheckVerdict, &mut Context<Self>),
+        decide: impl FnOnce(&CheckHistory, &FailedCheck) -> NextCheckStep + 'static,
     ) {
         let versions = self.fleet.versions.clone();
         let checked = rendered.clone();
@@ -227,24 +188,43 @@ impl ValidateActor {
         self.show();
         context.spawn(task.into_actor(self).map(move |verdict, actor, context| {
             let verdict = verdict.unwrap_or_else(|error| unfinished(&error));
-            if !verdict.passed() {
-                return concluded(actor, rendered, verdict, context);
+            if verdict.passed() {
+                actor.pass(rendered, verdict);
+                return actor.advance(context);
             }
-            (actor.checking, actor.undecided) = (None, 0);
-            actor.rest = CheckRest::after(verdict.work);
-            actor.pass(rendered, verdict);
-            actor.advance(context);
+            let check = FailedCheck { rendered, verdict };
+            let next = decide(&actor.history, &check);
+            actor.follow(check, next, context);
         }));
     }
 
-    /// Looks for those at fault. Until they are found no newer bundle is checked: it would most likely hold the same mistake.
-    fn concluded(&mut self, rendered: Arc<Rendered>, verdict: CheckVerdict, context: &mut Context<Self>) {
-        if !verdict.undecided && !self.may_stay(&rendered) {
-            self.refuse(&rendered, &verdict.diagnostics);
+    fn follow(&mut self, check: FailedCheck, next: NextCheckStep, context: &mut Context<Self>) {
+        match next {
+            NextCheckStep::Search { refuses } => {
+                self.refuse_if(refuses, &check);
+                self.search(check, context);
+            }
+            NextCheckStep::CheckAtLength(unproven) => self.check_at_length(check.rendered, unproven, context),
+            NextCheckStep::CheckLater { refuses } => {
+                self.refuse_if(refuses, &check);
+                self.check_later(check, context);
+            }
+            NextCheckStep::FailAndCheckLater => {
+                self.refuse(&check);
+                let FailedCheck { rendered, verdict } = &check;
+                self.options.events.emit(failed(rendered, verdict.diagnostics.clone(), verdict.took));
+                self.check_later(check, context);
+            }
+            NextCheckStep::Fail { found, refuses } => self.fail(check, found, refuses, context),
         }
+    }
+
+    fn search(&mut self, check: FailedCheck, context: &mut Context<Self>) {
+        let FailedCheck { rendered, verdict } = check;
         let checker = self.checker_for(&rendered);
         let versions = self.fleet.versions.clone();
-        let search = Search { rendered: rendered.clone(), good: self.good(), ruling: verdict.ruling() };
+        let good = self.history.good().cloned();
+        let search = Search { rendered: rendered.clone(), good, ruling: verdict.ruling() };
         let began = Instant::now();
         let judge = async move |bundle: Bundle, objects, end| {
             checker.until(end).ruling_on_part(&bundle, objects, &versions).await
@@ -254,119 +234,40 @@ impl ValidateActor {
             let took = began.elapsed();
             actor.options.events.emit(Event::Timed { part: TimedPart::Search, generation, pod: None, took });
             let verdict = CheckVerdict { took: verdict.took + took, ..verdict };
-            actor.found(rendered, verdict, found, context);
+            let check = FailedCheck { rendered, verdict };
+            let next = actor.history.after_search(&check, found);
+            actor.follow(check, next, context);
         }));
     }
 
-    fn found(
-        &mut self,
-        rendered: Arc<Rendered>,
-        verdict: CheckVerdict,
-        found: FailureCauses,
-        context: &mut Context<Self>,
-    ) {
-        let is_anybody = !found.is_nobody();
-        let mut found = found.in_stores(&rendered.snapshots);
-        if !verdict.undecided && !found.is_only_objects() {
-            self.refuse(&rendered, &verdict.diagnostics);
-        }
-        // Whoever heard of it could hold nobody back, and would render the same again, for ever.
-        if is_anybody && found.is_nobody() && !verdict.undecided {
-            self.options.events.emit(failed(&rendered, verdict.diagnostics.clone(), verdict.took));
-            return self.check_later(&rendered, verdict, context);
-        }
-        if self.good().is_none() && !found.culprits.is_empty() {
-            // It is better without them. Where nothing stands in for an object, nobody is left out unproven.
-            found.suspects.clear();
-        }
-        let is_nobody = found.is_nobody();
-        let is_unproven = found.culprits.is_empty() && self.good().is_none();
-        match found.nobodys {
-            Some(Nobodys::Machine(_)) => return self.check_later(&rendered, verdict, context),
-            Some(Nobodys::Templates(_)) => {}
-            // It may only be that everything takes longer than before.
-            _ if verdict.undecided && (is_nobody || is_unproven) => {
-                self.unproven = found.suspects;
-                let checker = self.checker_for(&rendered);
-                return self.check_by(checker, rendered, context, Self::concluded_at_length);
+    fn fail(&mut self, check: FailedCheck, found: FailureCauses, refuses: bool, context: &mut Context<Self>) {
+        self.checking = None;
+        self.history.decided();
+        let check = check.with_fault_of(&found);
+        match refuses {
+            true => self.refuse(&check),
+            false => {
+                self.history.stays(check.rendered.clone());
+                self.show();
             }
-            _ if is_unproven && is_most(&found.suspects, &rendered.bundle) => {
-                return self.check_later(&rendered, verdict, context);
-            }
-            _ => {}
         }
-        let CheckVerdict { mut diagnostics, took, .. } = verdict;
-        diagnostics.extend(found.nobodys.as_ref().and_then(whose_fault));
-        self.give_up(rendered, (diagnostics, took), found, context);
-    }
-
-    /// The whole comes to no end in all the time and memory that there is. Whoever is not cleared waits; if all are, whoever
-    /// changed most of it. If nobody changed anything, it is the machine's trouble.
-    fn concluded_at_length(
-        &mut self,
-        rendered: Arc<Rendered>,
-        verdict: CheckVerdict,
-        context: &mut Context<Self>,
-    ) {
-        if !verdict.undecided {
-            return self.concluded(rendered, verdict, context);
-        }
-        let why = verdict.diagnostics.iter().find(|diagnostic| diagnostic.severity == Severity::Error);
-        let good = self.good();
-        let good = good.as_ref().map(|good| &good.bundle);
-        let mut suspects = std::mem::take(&mut self.unproven);
-        if suspects.is_empty() || is_most(&suspects, &rendered.bundle) {
-            suspects = why.map(|why| largest(&rendered.bundle, good, why)).unwrap_or_default();
-        }
-        let found = FailureCauses { suspects, ..FailureCauses::default() };
-        let found = found.in_stores(&rendered.snapshots);
-        if found.is_nobody() {
-            return self.check_later(&rendered, verdict, context);
-        }
-        self.give_up(rendered, (verdict.diagnostics, verdict.took), found, context);
-    }
-
-    /// `rendered` does not pass, and this is known of whose fault it is.
-    fn give_up(
-        &mut self,
-        rendered: Arc<Rendered>,
-        (diagnostics, took): (Vec<Diagnostic>, Duration),
-        found: FailureCauses,
-        context: &mut Context<Self>,
-    ) {
-        (self.checking, self.undecided) = (None, 0);
-        let generation = rendered.reconcile.generation;
-        if found.is_only_objects() && self.may_stay(&rendered) {
-            self.judged = Some(rendered.clone());
-            self.show();
-        } else {
-            self.refuse(&rendered, &diagnostics);
-        }
+        let FailedCheck { rendered, verdict: CheckVerdict { diagnostics, took, .. } } = check;
         self.options.events.emit(failed(&rendered, diagnostics, took));
-        if self.complain(rendered, found, took) {
-            self.complained = Some(generation);
+        if self.complain(&rendered, found, took) {
+            self.history.complained(rendered.reconcile.generation);
         }
         self.advance(context);
     }
 
-    /// Nothing is known of `rendered`, so nothing changes: what is newest by then is checked after a pause.
-    fn check_later(&mut self, rendered: &Rendered, verdict: CheckVerdict, context: &mut Context<Self>) {
-        (self.checking, self.judged) = (None, None);
-        let pause = Duration::from_secs(1 << self.undecided.min(10)).min(LONGEST_REST);
-        self.undecided += 1;
-        self.resting = true;
-        for diagnostic in verdict.diagnostics.into_iter().filter(|d| d.severity == Severity::Error) {
-            let message = format!(
-                "{}; no object is at fault: it is the machine's trouble, or the templates', and the last good configuration stays; \
-                 it is checked again in {} s",
-                diagnostic.message,
-                pause.as_secs()
-            );
-            let diagnostic = Diagnostic { severity: Severity::Warning, message, ..diagnostic };
-            self.options.events.emit(Event::Warned { generation: rendered.reconcile.generation, diagnostic });
+    fn check_later(&mut self, check: FailedCheck, context: &mut Context<Self>) {
+        self.checking = None;
+        let pause = self.history.rests();
+        let generation = check.rendered.reconcile.generation;
+        for diagnostic in check.warnings(pause) {
+            self.options.events.emit(Event::Warned { generation, diagnostic });
         }
         context.run_later(pause, |actor, context| {
-            actor.resting = false;
+            actor.history.rested();
             actor.advance(context);
         });
     }
@@ -376,50 +277,33 @@ impl ValidateActor {
         self.options.checker.allowing(&rendered.config.spec.allow.features)
     }
 
-    /// Says who is at fault, if anybody is, to whoever renders; that makes a new generation. The templates are only if they are others
-    /// than those that passed: the same ones again would give the same bundle.
-    fn complain(&self, rendered: Arc<Rendered>, found: FailureCauses, took: Duration) -> bool {
-        let FailureCauses { culprits: objects, suspects, nobodys } = found;
-        let is_new = |good: &Rendered| !Arc::ptr_eq(&good.config.spec, &rendered.config.spec);
-        let templates = match nobodys {
-            Some(Nobodys::Templates(why)) if self.good().is_some_and(|good| is_new(&good)) => Some(why),
-            _ => None,
-        };
-        let is_any = !objects.is_empty() || !suspects.is_empty() || templates.is_some();
-        if is_any {
-            let complaint =
-                FailureReport { rendered: rendered.basis(), good: None, objects, suspects, templates, took };
+    /// Says who is at fault to whoever renders; whether anybody is.
+    fn complain(&self, rendered: &Rendered, found: FailureCauses, took: Duration) -> bool {
+        let complaint = self.history.complaint(rendered, found, took);
+        let is_any = complaint.is_some();
+        if let Some(complaint) = complaint {
             self.options.complaints.append(Arc::new(complaint), FailureReport::KEPT);
         }
         is_any
     }
 
-    /// The last that passed everything.
-    fn good(&self) -> Option<Arc<Rendered>> {
-        let validated = self.options.validated.latest();
-        (*validated).as_ref().map(|validated| validated.rendered.clone())
+    fn refuse_if(&mut self, refuses: bool, check: &FailedCheck) {
+        if refuses {
+            self.refuse(check);
+        }
     }
 
-    /// Whether a refused bundle stays where it is live until the next one takes back what is wrong with it, once that is found: going back to the
-    /// one that passed last would take back everybody's changes since then, and whoever has one bundle after the other refused would take them
-    /// back again and again. Once everything was taken back, no refused one stays until one has passed.
-    fn may_stay(&self, rendered: &Rendered) -> bool {
-        let has_passed = |good: &Rendered| Arc::ptr_eq(&good.config.spec, &rendered.config.spec);
-        rendered.config.spec.validation.express
-            && self.options.refused.latest().is_none()
-            && self.good().is_some_and(|good| has_passed(&good))
-    }
-
-    /// Keeps `rendered` from being stored, and has it taken back where it is live.
-    fn refuse(&mut self, rendered: &Arc<Rendered>, diagnostics: &[Diagnostic]) {
-        self.judged = Some(rendered.clone());
+    /// Keeps a bundle from being stored, and has it taken back where it is live.
+    fn refuse(&mut self, FailedCheck { rendered, verdict }: &FailedCheck) {
+        self.history.refused(rendered.clone());
         self.show();
-        let refused = Refused { rendered: rendered.clone(), diagnostics: diagnostics.to_vec() };
+        let refused = Refused { rendered: rendered.clone(), diagnostics: verdict.diagnostics.clone() };
         self.options.refused.publish(Some(Arc::new(refused)));
     }
 
     fn pass(&mut self, rendered: Arc<Rendered>, verdict: CheckVerdict) {
-        self.judged = Some(rendered.clone());
+        self.checking = None;
+        self.history.passed(rendered.clone(), verdict.work);
         self.show();
         let (generation, configuration) =
             (rendered.reconcile.generation, rendered.config.resource_generation);
@@ -440,7 +324,7 @@ impl ValidateActor {
         self.own.set_detail(&Detail {
             candidate: (*self.options.candidate.latest()).as_ref().map(|candidate| candidate.generation()),
             checking: self.checking.as_ref().map(|c| number(&c.rendered)),
-            judged: self.judged.as_ref().map(number),
+            judged: self.history.judged().map(number),
         });
     }
 }
@@ -454,23 +338,25 @@ fn failed(rendered: &Rendered, diagnostics: Vec<Diagnostic>, took: Duration) -> 
     Event::ValidationFailed { generation, configuration, diagnostics, took }
 }
 
-/// Whether these are most of those who print anything: then the machine is too slow to look for them.
-fn is_most(suspects: &FailingByCause, bundle: &Bundle) -> bool {
-    suspects.len() * 2 > bundle.changed_since(None).len()
-}
-
-/// Whom nobody needs to look for among the objects.
-fn whose_fault(nobodys: &Nobodys) -> Option<Diagnostic> {
-    let (whose, why) = match nobodys {
-        Nobodys::Templates(why) => ("the templates", why),
-        Nobodys::Machine(why) => ("the machine, or the templates", why),
-        Nobodys::Nothing => return None,
+/// What is wrong with the syntax of `rendered`, how long it took to say so, and who is at fault, found out behind `good`.
+async fn syntax(
+    checker: Checker,
+    rendered: Arc<Rendered>,
+    good: Option<Arc<Rendered>>,
+    versions: Vec<HaproxyVersion>,
+) -> (Vec<Diagnostic>, Duration, FailureCauses) {
+    let began = Instant::now();
+    let diagnostics = checker.syntax(&rendered.bundle, &versions).await;
+    let took = began.elapsed();
+    if diagnostics.is_empty() {
+        return (diagnostics, took, FailureCauses::default());
+    }
+    let search = Search { rendered, good, ruling: Ruling::Refused(diagnostics.clone()) };
+    let judge = async move |bundle: Bundle, _, _| match checker.syntax_alone(bundle, &versions).await {
+        said if said.is_empty() => Ruling::Passes,
+        said => Ruling::Refused(said),
     };
-    let message = format!(
-        "it is a fault of {whose}, and of no object: what is left without any fails, too, so the last good configuration stays: {}",
-        why.message
-    );
-    Some(Diagnostic { message, object: None, output: None, ..why.clone() })
+    (diagnostics, took, search.run(judge).await)
 }
 
 /// A check that panicked says nothing of its bundle: what was not checked is not deployed.

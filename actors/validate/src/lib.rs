@@ -8,6 +8,7 @@ pub mod binaries;
 mod check_rest;
 pub mod checker;
 mod data_plane_api;
+mod decision;
 mod durations;
 pub mod folder;
 pub mod listeners;

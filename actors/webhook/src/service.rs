@@ -51,6 +51,24 @@ pub fn checker_of_its_own(checker: &Checker) -> Checker {
     checker.apart(CheckLimits { at_once: 1, ..CheckLimits::default() })
 }
 
+/// What an [`Admission`] is opened with.
+pub struct AdmissionOptions {
+    /// The API server.
+    pub client: kube::Client,
+    /// Which configuration is active here.
+    pub own: OwnConfiguration,
+    /// What reviews are judged by.
+    pub readers: Readers,
+    /// Path and certificate.
+    pub endpoint: Topic<EndpointState>,
+    /// Where changes of objects are judged.
+    pub queue: ReviewQueue,
+    /// Shares what it keeps with the one that configurations are checked by.
+    pub checker: Checker,
+    /// Told of what was not let pass.
+    pub events: Events,
+}
+
 /// All that answers reviews.
 #[derive(Clone)]
 pub struct Admission {
@@ -76,24 +94,17 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// Answers reviews of objects, and of configurations, of which `own` is active here.
+    /// Answers reviews of objects, and of configurations.
     #[must_use]
-    pub fn open(
-        client: &kube::Client,
-        own: OwnConfiguration,
-        readers: Readers,
-        endpoint: Topic<EndpointState>,
-        queue: ReviewQueue,
-        checker: &Checker,
-        events: Events,
-    ) -> Self {
+    pub fn open(options: AdmissionOptions) -> Self {
+        let AdmissionOptions { client, own, readers, endpoint, queue, checker, events } = options;
         Self {
             endpoint,
             own,
             queue,
-            checker: checker_of_its_own(checker),
+            checker: checker_of_its_own(&checker),
             readers,
-            lookups: Lookups::new(client.clone()),
+            lookups: Lookups::new(client),
             events,
             bodies: Arc::new(Semaphore::new(BODIES)),
             by_namespace: ReviewSpace::of_at_most(BODIES_OF_NAMESPACE),

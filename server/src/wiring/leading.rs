@@ -1,16 +1,14 @@
 //! Who leads, wired: by a Lease in a cluster, alone on one machine.
 
-use super::{Threads, Wiring, topics::Edges};
-use actix::ArbiterHandle;
-use haptic_inspect::Readers;
+use super::{Wiring, started::Started};
 use haptic_leader::{
     CertificateActor, CertificateOptions, Fence, FenceActor, GatewayReporting, GatewayStatusActor,
     GatewayStatusOptions, HostHoldsActor, HostHoldsOptions, LeaderActor, LeaderOptions, ReporterActor,
     ReporterOptions, Reporting, StepDown, Succession, certificate::DefaultCertificate, host_holds::ReadHolds,
     identity, succession::folder_of_this_pod,
 };
-use haptic_model::{config::AcceptedConfig, pipeline::Leadership};
-use haptic_runtime::{ActorHandle, Events, Publisher, Spec, Supervision, Topic, topic};
+use haptic_model::{Event, pipeline::Leadership};
+use haptic_runtime::{ActorHandle, Envelope, Mailbox, Publisher, Spec, Topic, topic};
 use std::sync::Arc;
 
 /// How it is found out whether this process leads.
@@ -73,14 +71,14 @@ impl BeforeLeading {
     }
 
     /// Hands what is kept of hosts from one controller to the next, where there is an API server.
-    pub(super) fn keep_holds(&self, wiring: &Wiring, read: Publisher<ReadHolds>) {
+    pub(super) fn keep_holds(&self, started: &Started<'_>, read: Publisher<ReadHolds>) {
         let LeadingBy::Lease { client, .. } = self.by.clone() else { return };
         let options = HostHoldsOptions { client, leadership: self.leadership.clone(), read: Arc::new(read) };
         Spec::named("host-holds")
-            .subscribes(&wiring.readers.accepted)
-            .subscribes(&wiring.edges.holds)
+            .subscribes(&started.readers.accepted)
+            .subscribes(&started.edges.holds)
             .subscribes(&self.leadership)
-            .start(&wiring.threads.lead, &wiring.supervision, move |own| {
+            .start(started.arbiter, started.supervision, move |own| {
                 HostHoldsActor::new(own, options.clone())
             });
     }
@@ -89,12 +87,10 @@ impl BeforeLeading {
     #[must_use]
     pub(super) fn reporter(
         &self,
-        readers: &Readers,
-        edges: &Edges,
+        started: &Started<'_>,
         reporting: Publisher<Reporting>,
-        arbiter: &ArbiterHandle,
-        supervision: &Supervision,
-    ) -> Option<ActorHandle<ReporterActor>> {
+    ) -> Option<Mailbox<Envelope<Event>>> {
+        let Started { readers, edges, arbiter, supervision } = started;
         let LeadingBy::Lease { client, namespace, name } = self.by.clone() else { return None };
         let (identity, reporting) = (Arc::clone(&self.identity), Arc::new(reporting));
         let options = ReporterOptions { client, namespace, name, identity, reporting };
@@ -111,18 +107,13 @@ impl BeforeLeading {
             .subscribes(&readers.pods)
             .subscribes(&edges.gateway_reporting)
             .subscribes(&readers.leadership);
-        Some(spec.start(arbiter, supervision, move |own| ReporterActor::new(own, options.clone())))
+        let reporter = spec.start(arbiter, supervision, move |own| ReporterActor::new(own, options.clone()));
+        Some(reporter.mailbox())
     }
 
     /// Starts what writes statuses of the Gateway API, where there is an API server.
-    pub(super) fn gateway_status(
-        &self,
-        readers: &Readers,
-        edges: &Edges,
-        reporting: Publisher<GatewayReporting>,
-        arbiter: &ArbiterHandle,
-        supervision: &Supervision,
-    ) {
+    pub(super) fn gateway_status(&self, started: &Started<'_>, reporting: Publisher<GatewayReporting>) {
+        let Started { readers, edges, arbiter, supervision } = started;
         let LeadingBy::Lease { client, .. } = self.by.clone() else { return };
         let (leadership, reporting) = (self.leadership.clone(), Arc::new(reporting));
         let options = GatewayStatusOptions { client, leadership, reporting };
@@ -139,33 +130,23 @@ impl BeforeLeading {
     }
 
     /// Keeps `certificate`, the one for hosts that have none, in a Secret; on one machine nobody has to.
-    pub fn keep_certificate(
-        &self,
-        accepted: &Topic<Option<AcceptedConfig>>,
-        certificate: Publisher<DefaultCertificate>,
-        arbiter: &ArbiterHandle,
-        supervision: &Supervision,
-    ) {
+    pub(super) fn keep_certificate(&self, started: &Started<'_>, certificate: Publisher<DefaultCertificate>) {
         let LeadingBy::Lease { client, .. } = self.by.clone() else { return };
         let (leadership, certificate) = (self.leadership.clone(), Arc::new(certificate));
         let options = CertificateOptions { client, leadership, certificate };
-        Spec::named("default-certificate").subscribes(accepted).subscribes(&self.leadership).start(
-            arbiter,
-            supervision,
-            move |own| CertificateActor::new(own, options.clone()),
-        );
+        Spec::named("default-certificate")
+            .subscribes(&started.readers.accepted)
+            .subscribes(&self.leadership)
+            .start(started.arbiter, started.supervision, move |own| {
+                CertificateActor::new(own, options.clone())
+            });
     }
 }
 
 impl Leading {
     /// Begins to find out. The settings of a refused configuration come last: those of an active one count before them.
-    pub(super) fn start(
-        beginning: BeforeLeading,
-        readers: &Readers,
-        events: &Events,
-        threads: &Threads,
-        supervision: &Supervision,
-    ) -> Self {
+    pub(super) fn start(beginning: BeforeLeading, wiring: &Wiring) -> Self {
+        let Wiring { threads, readers, events, supervision, .. } = wiring;
         let BeforeLeading { by, identity, writer, .. } = beginning;
         let LeadingBy::Lease { client, namespace, .. } = by else { return Self { actor: None } };
         let fence = Fence::new(writer, events.clone());

@@ -1,19 +1,12 @@
 //! The observers: everything that happens is an event, and they receive it. Nothing waits for them.
 
-use super::{
-    leading::BeforeLeading,
-    supervision::{keep, unobserved},
-    topics::Edges,
-};
+use super::started::Started;
 use crate::logging::{LogLevel, LogLevelActor};
-use actix::ArbiterHandle;
 use haptic_commentator::{
     CommentatorActor, MetricsActor, Observed, Recorded, RecorderActor, SpanSink, TracesActor, Upkeep,
 };
-use haptic_inspect::Readers;
-use haptic_leader::{GatewayReporting, Reporting};
 use haptic_model::Event;
-use haptic_runtime::{ActorHandle, Envelope, Events, Losses, Mailbox, Observer, Publisher, Spec};
+use haptic_runtime::{Envelope, Events, Losses, Mailbox, Observer, Spec};
 
 /// Events each observer may lag behind before it loses some.
 const BACKLOG: usize = 4096;
@@ -27,13 +20,11 @@ pub(super) struct Sinks {
 
 /// Starts all of them; `reporter` is the one that there is in a cluster.
 pub(super) fn start(
-    arbiter: &ArbiterHandle,
-    readers: &Readers,
-    edges: &Edges,
+    started: &Started<'_>,
     sinks: Sinks,
     reporter: Option<Mailbox<Envelope<Event>>>,
 ) -> Events {
-    let supervision = unobserved(&readers.actors);
+    let Started { readers, edges, .. } = started;
     let Sinks { log_level, upkeep, traces } = sinks;
     let observed = Observed {
         config: readers.config.clone(),
@@ -49,45 +40,22 @@ pub(super) fn start(
         recording: readers.recording.clone(),
     };
     let (losses, fleet) = (observed.losses.clone(), readers.fleet.clone());
-    let commentator =
-        keep(arbiter, "commentator", &supervision, move |own| CommentatorActor::new(own, observed.clone()));
-    Spec::named("log-level")
-        .subscribes(&readers.config)
-        .start(arbiter, &supervision, move |own| LogLevelActor::new(own, log_level.clone()));
-    let metrics = keep(arbiter, "metrics", &supervision, move |own| MetricsActor::new(own, upkeep.clone()));
+    let commentator = started.keep("commentator", move |own| CommentatorActor::new(own, observed.clone()));
+    Spec::named("log-level").subscribes(&readers.config).start(
+        started.arbiter,
+        started.supervision,
+        move |own| LogLevelActor::new(own, log_level.clone()),
+    );
+    let metrics = started.keep("metrics", move |own| MetricsActor::new(own, upkeep.clone()));
     let traces = traces.map(|sink| {
         let actor = move |own| TracesActor::new(own, fleet.clone(), sink.clone());
-        keep(arbiter, "traces", &supervision, actor).mailbox()
+        started.keep("traces", actor).mailbox()
     });
-    let recorder =
-        keep(arbiter, "recorder", &supervision, move |own| RecorderActor::new(own, recorded.clone()));
+    let recorder = started.keep("recorder", move |own| RecorderActor::new(own, recorded.clone()));
     let others = [Some(metrics.mailbox()), Some(recorder.mailbox()), traces, reporter]
         .into_iter()
         .flatten()
         .map(Observer::from);
     let all = std::iter::once(Observer::new(commentator.mailbox(), losses)).chain(others);
     Events::new(BACKLOG, all.collect())
-}
-
-/// The one that reports to the API server, where there is one.
-pub(super) fn reporter(
-    arbiter: &ArbiterHandle,
-    readers: &Readers,
-    edges: &Edges,
-    beginning: &BeforeLeading,
-    reporting: Publisher<Reporting>,
-) -> Option<Mailbox<Envelope<Event>>> {
-    let reporter = beginning.reporter(readers, edges, reporting, arbiter, &unobserved(&readers.actors));
-    reporter.as_ref().map(ActorHandle::mailbox)
-}
-
-/// The one that writes statuses of the Gateway API, where there is an API server.
-pub(super) fn gateway_status(
-    arbiter: &ArbiterHandle,
-    readers: &Readers,
-    edges: &Edges,
-    beginning: &BeforeLeading,
-    reporting: Publisher<GatewayReporting>,
-) {
-    beginning.gateway_status(readers, edges, reporting, arbiter, &unobserved(&readers.actors));
 }

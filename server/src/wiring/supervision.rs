@@ -1,20 +1,7 @@
 //! How actors are supervised: those of the pipeline, and those that only observe it.
 
-use actix::ArbiterHandle;
 use haptic_model::Event;
-use haptic_runtime::{
-    ActorHandle, Events, Health, OwnHandle, Restart, RestartPolicy, Spec, SupervisedActor, Supervision,
-};
-
-/// Starts an actor, and again whenever it fails.
-pub(super) fn keep<A: SupervisedActor>(
-    arbiter: &ArbiterHandle,
-    name: &'static str,
-    supervision: &Supervision,
-    factory: impl Fn(OwnHandle<A>) -> A + Send + Sync + 'static,
-) -> ActorHandle<A> {
-    Spec::named(name).start(arbiter, supervision, factory)
-}
+use haptic_runtime::{Events, Health, Restart, RestartPolicy, Supervision};
 
 /// For actors of the pipeline: each restart is an event.
 pub(super) fn observed(health: Health, events: &Events) -> Supervision {

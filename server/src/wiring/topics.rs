@@ -60,32 +60,47 @@ pub(super) struct Publishers {
     pub draining: Publisher<bool>,
 }
 
-pub(super) struct ConfigPublishers {
-    pub accepted: Publisher<Option<AcceptedConfig>>,
-    pub state: Publisher<ConfigState>,
-    pub judged: Publisher<Option<ConfigVerdict>>,
-    pub remarks: Publisher<Remarks>,
+/// The publishers of one actor, each with the message that its topic begins with.
+macro_rules! publishers {
+    ($name:ident { $($topic:ident: $message:ty = $first:expr,)+ }) => {
+        pub(super) struct $name {
+            $(pub $topic: Publisher<$message>,)+
+        }
+
+        impl $name {
+            fn new() -> Self {
+                Self { $($topic: publisher($first),)+ }
+            }
+        }
+    };
 }
 
-pub(super) struct RenderPublishers {
-    pub rendered: Publisher<MaybeMessage<Rendered>>,
-    pub attempted: Publisher<Attempts>,
-    pub quarantine: Publisher<Quarantine>,
-    pub holds: Publisher<Option<HostHolds>>,
-    pub set_aside: Publisher<MaybeMessage<SetAside>>,
-}
+publishers!(ConfigPublishers {
+    accepted: Option<AcceptedConfig> = None,
+    state: ConfigState = ConfigState::Waiting("starting".into()),
+    judged: Option<ConfigVerdict> = None,
+    remarks: Remarks = Remarks::default(),
+});
 
-pub(super) struct ValidatePublishers {
-    pub candidate: Publisher<MaybeMessage<Candidate>>,
-    pub validated: Publisher<MaybeMessage<Validated>>,
-    pub refused: Publisher<MaybeMessage<Refused>>,
-    pub complaints: Publisher<FailureReports>,
-}
+publishers!(RenderPublishers {
+    rendered: MaybeMessage<Rendered> = None,
+    attempted: Attempts = Attempts::new(),
+    quarantine: Quarantine = Quarantine::default(),
+    holds: Option<HostHolds> = None,
+    set_aside: MaybeMessage<SetAside> = None,
+});
 
-pub(super) struct DiscoveryPublishers {
-    pub pods: Publisher<Vec<HaproxyPod>>,
-    pub ready: Publisher<Vec<ReadyPod>>,
-}
+publishers!(ValidatePublishers {
+    candidate: MaybeMessage<Candidate> = None,
+    validated: MaybeMessage<Validated> = None,
+    refused: MaybeMessage<Refused> = None,
+    complaints: FailureReports = FailureReports::new(),
+});
+
+publishers!(DiscoveryPublishers {
+    pods: Vec<HaproxyPod> = Vec::new(),
+    ready: Vec<ReadyPod> = Vec::new(),
+});
 
 impl Topics {
     /// Empty ones, but for what is known from the start.
@@ -105,7 +120,7 @@ impl Topics {
             activation: publisher(None),
             render: RenderPublishers::new(),
             validate: ValidatePublishers::new(),
-            discovery: DiscoveryPublishers { pods: publisher(Vec::new()), ready: publisher(Vec::new()) },
+            discovery: DiscoveryPublishers::new(),
             fleet: Roster::new(pods, fleet).complaining_to(reloads),
             reporter: publisher(Reporting::default()),
             gateway_status: publisher(GatewayReporting::default()),
@@ -155,40 +170,6 @@ impl Topics {
             endpoint,
         };
         Self { readers, edges, publishers }
-    }
-}
-
-impl ConfigPublishers {
-    fn new() -> Self {
-        Self {
-            accepted: publisher(None),
-            state: publisher(ConfigState::Waiting("starting".into())),
-            judged: publisher(None),
-            remarks: publisher(Remarks::default()),
-        }
-    }
-}
-
-impl RenderPublishers {
-    fn new() -> Self {
-        Self {
-            rendered: publisher(None),
-            attempted: publisher(Attempts::new()),
-            quarantine: publisher(Quarantine::default()),
-            holds: publisher(None),
-            set_aside: publisher(None),
-        }
-    }
-}
-
-impl ValidatePublishers {
-    fn new() -> Self {
-        Self {
-            candidate: publisher(None),
-            validated: publisher(None),
-            refused: publisher(None),
-            complaints: publisher(FailureReports::new()),
-        }
     }
 }
 

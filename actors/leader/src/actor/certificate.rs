@@ -1,5 +1,6 @@
 //! CertificateActor: keeps the certificate for hosts that have none.
 
+use super::ring_at_next;
 use crate::{
     certificate::{
         DefaultCertificate,
@@ -63,11 +64,7 @@ impl CertificateActor {
         let Some(config) = self.accepted.as_ref().filter(wanted) else { return };
         let now = Instant::now();
         if !self.rounds.begin(now) {
-            return self
-                .rounds
-                .next()
-                .into_iter()
-                .for_each(|next| self.alarm.set(next, context, Self::advance));
+            return ring_at_next(&self.rounds, &self.alarm, context, Self::advance);
         }
         let began = *self.began.get_or_insert(now);
         let CertificateOptions { client, leadership, .. } = self.options.clone();

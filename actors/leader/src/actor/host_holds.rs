@@ -1,5 +1,6 @@
 //! HostHoldsActor: hands what is kept of hosts from one controller to the next.
 
+use super::ring_at_next;
 use crate::{
     host_holds::{
         ReadHolds,
@@ -88,11 +89,7 @@ impl HostHoldsActor {
         let Some(config) = self.accepted.as_ref().filter(wanted) else { return };
         let now = Instant::now();
         if !self.rounds.begin(now) {
-            return self
-                .rounds
-                .next()
-                .into_iter()
-                .for_each(|next| self.alarm.set(next, context, Self::advance));
+            return ring_at_next(&self.rounds, &self.alarm, context, Self::advance);
         }
         let api = HostHoldsApi::new(&self.options.client, config);
         if self.is_unread {

@@ -9,7 +9,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
-use tokio::time::sleep;
+use tokio::{sync::Notify, time::sleep};
 use tower::{BoxError, service_fn};
 
 type Edit = Box<dyn FnOnce(&mut Value) + Send>;
@@ -22,6 +22,7 @@ struct Stored {
     /// By `plural/name`.
     objects: BTreeMap<String, Value>,
     version: u64,
+    changed: Arc<Notify>,
     reads: usize,
     writes: usize,
     refusals: usize,
@@ -122,6 +123,12 @@ impl Server {
         self.lock().forbidden = None;
     }
 
+    /// An object changes, or has since the last call.
+    pub async fn changed(&self) {
+        let changed = self.lock().changed.clone();
+        changed.notified().await;
+    }
+
     /// Of single objects.
     pub fn reads(&self) -> usize {
         self.lock().reads
@@ -195,15 +202,20 @@ impl Server {
 
 impl Stored {
     fn put(&mut self, path: String, mut object: Value) -> Value {
-        self.version += 1;
+        self.next_version();
         object["metadata"]["resourceVersion"] = json!(self.version.to_string());
         self.objects.insert(path, object.clone());
         object
     }
 
     fn remove(&mut self, path: &str) {
-        self.version += 1;
+        self.next_version();
         self.objects.remove(path);
+    }
+
+    fn next_version(&mut self) {
+        self.version += 1;
+        self.changed.notify_one();
     }
 
     fn answer(&mut self, method: &Method, path: &str, body: &[u8]) -> Result<Response<Body>, BoxError> {
