@@ -22,6 +22,10 @@ RUN for version in 3.0 3.2 3.4; do \
       mkdir -p "/opt/haproxy-$version" && \
       PART_DIR="/opt/haproxy-$version" PART_HOME="/opt/haproxy-$version" /parts/debian haproxy "$version" || exit 1; \
     done
+# What `ca-file @system-ca` stands for, where HAProxy's libraries look for it. Without the folder HAProxy refuses a configuration that names it.
+RUN apt-get update -q && cd /tmp && apt-get download -q ca-certificates && \
+    dpkg-deb -x ca-certificates_*.deb /tmp/debian && mkdir /authorities && \
+    cat /tmp/debian/usr/share/ca-certificates/mozilla/*.crt >/authorities/ca-certificates.crt
 
 FROM debian:${DEBIAN}
 ARG VERSION=0.1.0
@@ -32,6 +36,7 @@ LABEL org.opencontainers.image.title="haptic" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
 COPY --from=haproxy /opt /opt
+COPY --from=haproxy /authorities /usr/lib/ssl/certs
 COPY --from=build /notices/ /usr/share/doc/haptic/
 COPY --from=build /source/LICENSE /usr/share/doc/haptic/LICENSE
 COPY --from=build /source/target/release/haptic /usr/local/bin/haptic

@@ -56,6 +56,18 @@ async fn each_haproxy_of_the_chart_is_in_the_image_and_starts() -> Outcome {
     Ok(())
 }
 
+/// `auth-url` and BackendTLSPolicy may ask for servers whose certificates are of authorities that everybody knows.
+#[tokio::test]
+async fn each_haproxy_finds_public_authorities_in_the_image() -> Outcome {
+    let config = "backend b\n    mode http\n    timeout connect 1s\n    timeout server 1s\n    \
+                  server s 192.0.2.1:443 ssl verify required ca-file @system-ca\n";
+    let check = "printf %s \"$1\" >/tmp/c.cfg; for haproxy in /opt/haproxy-*/haproxy; do \"$haproxy\" -c -f /tmp/c.cfg; done";
+    in_image(&["/bin/sh", "-euc", check, "check", config]).await?;
+    let known = std::fs::read_to_string(program::image()?.join("usr/lib/ssl/certs/ca-certificates.crt"))?;
+    let count = known.matches("BEGIN CERTIFICATE").count();
+    ensure(count > 50, format!("only {count} authorities are known"))
+}
+
 #[tokio::test]
 async fn the_program_starts_in_the_image_and_finds_its_checkers() -> Outcome {
     let validated =
