@@ -247,7 +247,7 @@ impl Converter {
         }
         let expression = self.tag_expression(tag, at, true)?;
         let mark = match &expression {
-            Expression::Call(call) => call.function.frame(),
+            Expression::Call(call) => call.function.frame,
             _ => framing::VALUE,
         };
         Some(NodeKind::Print { expression, frame: Frame::Marked(mark) })
@@ -337,7 +337,7 @@ impl Converter {
             self.problem_at(at, &message, &format!("Write it as a tag of its own: {{{{{name} …}}}}"));
             return None;
         }
-        if function.frame() != framing::VALUE && !printed {
+        if function.frame != framing::VALUE && !printed {
             let message = format!("({name} …) only means something where it is printed");
             self.problem_at(at, &message, &format!("Write {{{{{name} …}}}}, around everything else"));
             return None;

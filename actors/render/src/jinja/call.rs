@@ -308,7 +308,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
             self.frames.refuse(Uncacheable::Once);
         }
         let value = self.machine.call(function, values, &by_name)?;
-        Ok(match (function.frame(), value) {
+        Ok(match (function.frame, value) {
             (_, Value::Missing) if function.role == Role::Effect => Operand::NONE,
             (framing::VALUE, value) => Operand::Value(value),
             // What it has encoded for its place is marked so, wherever it is printed.

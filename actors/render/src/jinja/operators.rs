@@ -110,12 +110,13 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         Ok(Operand::Value(if secret { Value::Secret(result) } else { Value::Text(result) }))
     }
 
+    /// The bytes that a text may have.
+    pub fn longest_text(&self) -> usize {
+        self.machine.limits.output.min(functions::LONGEST_TEXT)
+    }
+
     pub fn check_text(&self, bytes: usize) -> EvaluationResult {
-        let most = self.machine.limits.output.min(functions::LONGEST_TEXT);
-        if bytes > most {
-            return Err(format!("the result is longer than {most} bytes").into());
-        }
-        Ok(())
+        Ok(check_length(bytes, self.longest_text())?)
     }
 
     fn repeated(&mut self, of: &Operand<'p>, times: &Operand<'p>) -> EvaluationResult<Operand<'p>> {
@@ -141,6 +142,14 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         let repeated = items.iter().cycle().take(items.len() * times).cloned().collect();
         self.new_list(repeated)
     }
+}
+
+/// Whether a text of so many bytes may be made: known before it is.
+pub(super) fn check_length(bytes: usize, longest: usize) -> Result<(), String> {
+    if bytes > longest {
+        return Err(format!("the result is longer than {longest} bytes"));
+    }
+    Ok(())
 }
 
 fn is_list(operand: &Operand<'_>) -> bool {
