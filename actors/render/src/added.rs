@@ -1,4 +1,4 @@
-//! Files that templates added: merged over all templates, settled like any other, none of them twice.
+//! Files that templates added: merged over all templates, encoded like any other, none of them twice.
 
 use crate::{
     effects::AddedFile,
@@ -154,12 +154,12 @@ fn too_many_of_all(
     faults
 }
 
-/// The content as one printed value, so that it is settled, and refused, like any other.
+/// The content as one printed value, so that it is encoded, and refused, like any other.
 fn text_of(file: &AddedFile, reading: FileFormat) -> Result<Text, Vec<Diagnostic>> {
-    let mut marked = FramedText { templates: vec![file.key.name.clone()], ..FramedText::default() };
+    let mut framed = FramedText { templates: vec![file.key.name.clone()], ..FramedText::default() };
     let mut piece = format!("{}0:1;", framing::LINE);
     if let Some(object) = &file.object {
-        marked.objects.push(object.clone());
+        framed.objects.push(object.clone());
         piece.push_str(&format!("{}0;", framing::OWNER));
     }
     if file.secret {
@@ -171,8 +171,8 @@ fn text_of(file: &AddedFile, reading: FileFormat) -> Result<Text, Vec<Diagnostic
     if file.object.is_some() {
         piece.push(framing::UNOWN);
     }
-    marked.pieces.push(piece.into());
-    encode(reading, &marked)
+    framed.pieces.push(piece.into());
+    encode(reading, &framed)
 }
 
 /// A fault of everybody who added the file.

@@ -61,7 +61,7 @@ pub struct BlockNumber {
 /// A block printed now, with all it depended on.
 #[derive(Clone, Debug)]
 pub struct FreshBlock {
-    /// The piece of the marked text it printed, if it printed anything.
+    /// The piece of the framed text it printed, if it printed anything.
     pub piece: Option<usize>,
     /// Its object.
     pub object: Arc<Object>,
@@ -289,7 +289,7 @@ impl FileCache {
         self.printed = 0;
     }
 
-    /// What is kept of a render that has been settled. `fragments`: what became of each of its pieces; `refused`: those with
+    /// What is kept of a render that has been encoded. `fragments`: what became of each of its pieces; `refused`: those with
     /// values that cannot stand there, which are not kept.
     pub(crate) fn update(
         &mut self,

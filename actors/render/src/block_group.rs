@@ -32,7 +32,7 @@ pub(crate) struct WholeGroup {
     pub reads: Box<[u32]>,
     /// What they printed.
     pub run: TextRun,
-    /// Bytes of marked text that was.
+    /// Bytes of framed text that was.
     pub bytes: usize,
     /// The same by the namespaces of their objects, which follow one another.
     pub of_namespaces: Box<[(Arc<str>, usize)]>,

@@ -21,7 +21,7 @@ pub(crate) struct CachedBlock {
     pub effects: Option<Box<BlockEffects>>,
     /// What it printed, if anything.
     pub fragment: Option<Fragment>,
-    /// Bytes of marked text it was.
+    /// Bytes of framed text it was.
     pub bytes: usize,
     /// The most bytes there were while it was printed.
     pub most: usize,

@@ -1,7 +1,7 @@
 //! What compiled templates can do, whatever languages they are written in, and what they give.
 //!
-//! A compiled template prints *marked* text (see [`crate::framing`]); it never quotes anything for HAProxy, which is the
-//! settling pass's work.
+//! A compiled template prints *framed* text (see [`crate::framing`]); it never quotes anything for HAProxy, which is the
+//! encoder's work.
 
 use crate::{
     block_cache::{BlockCache, PrintedBlock},
@@ -32,8 +32,8 @@ pub trait Compiled: Send + Sync + std::fmt::Debug {
         self.render_again(file, input, limits, None)
     }
 
-    /// Renders one file, with the blocks that `recall` knows and whose objects, reads and surroundings are the same.
-    /// The result settles to the same bytes and origins as that of [`Self::render`].
+    /// Renders one file, with the blocks that `cache` knows and whose objects, reads and surroundings are the same.
+    /// The result is encoded to the same bytes and origins as that of [`Self::render`].
     ///
     /// # Errors
     /// As [`Self::render`].
@@ -42,7 +42,7 @@ pub trait Compiled: Send + Sync + std::fmt::Debug {
         file: &FileKey,
         input: &RenderInput<'_>,
         limits: &RenderLimits,
-        recall: Option<&BlockCache<'_>>,
+        cache: Option<&BlockCache<'_>>,
     ) -> Result<RenderedFile, Vec<Fault>>;
 
     /// Who this is: no other compilation has the same while this one, or a clone of it, is alive.
@@ -71,11 +71,11 @@ pub struct ImpureBlock {
     pub why: Uncacheable,
 }
 
-/// One rendered file, before settling.
+/// One rendered file, before it is encoded.
 #[derive(Clone, Debug, Default)]
 pub struct RenderedFile {
-    /// Its marked text.
-    pub marked: FramedText,
+    /// Its framed text.
+    pub framed: FramedText,
     /// What was read outside of all objects' blocks.
     pub outside: Vec<Read>,
     /// The outermost objects' blocks in order, when a [`BlockCache`] was given.

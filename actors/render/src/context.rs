@@ -1,12 +1,12 @@
 //! What every block of a render depends on: templates, configuration, fleet, limits.
 //!
-//! Nothing is kept from a render on another ground.
+//! Nothing is kept from a render with another context.
 
 use crate::{compiled::Compiled, encode::Fitting, input::RenderLimits, value::Value};
 use haptic_model::{ActiveConfig, Fleet, HAProxyTemplateConfigSpec, Layout};
 use std::sync::Arc;
 
-/// The ground of a render. Holds what it compares by address, so no address is ever used again.
+/// The context of a render. Holds what it compares by address, so no address is ever used again.
 #[derive(Debug)]
 pub(crate) struct RenderContext {
     templates: Arc<()>,
@@ -17,13 +17,13 @@ pub(crate) struct RenderContext {
     output: usize,
     depth: usize,
     /// The top of every template.
-    pub context: Value,
+    pub top: Value,
     /// How files are fitted to the pods.
     pub fitting: Fitting,
 }
 
 impl RenderContext {
-    /// The ground of a render of `compiled` templates.
+    /// The context of a render of `compiled` templates.
     ///
     /// # Errors
     /// Never in practice: the configuration came from JSON.
@@ -40,13 +40,13 @@ impl RenderContext {
             fleet: fleet.clone(),
             output: limits.output,
             depth: limits.depth,
-            context: context(config, fleet)?,
+            top: context(config, fleet)?,
             fitting: Fitting::of(config),
         })
     }
 
-    /// Whether a render would stand on this ground.
-    pub fn bears(
+    /// Whether it is the context of such a render, too.
+    pub fn is_of(
         &self,
         compiled: &dyn Compiled,
         config: &ActiveConfig,

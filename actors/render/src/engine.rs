@@ -76,13 +76,13 @@ impl Compiled for Program {
         file: &FileKey,
         input: &RenderInput<'_>,
         limits: &RenderLimits,
-        recall: Option<&BlockCache<'_>>,
+        cache: Option<&BlockCache<'_>>,
     ) -> Result<RenderedFile, Vec<Fault>> {
         let (number, part) = self
             .file_part(file)
             .ok_or_else(|| Diagnostic::error("render", format!("there is no template for {file}")))
             .map_err(|none| vec![Fault::of_templates(none)])?;
-        let session = Session::new(*input).recalling(recall);
+        let session = Session::new(*input).with_cache(cache);
         let mut machine = Machine::new(&self.names, session, limits, print_part);
         let run = match part {
             CompiledTemplate::Handlebars(block) => handlebars::print(self, &mut machine, block, Vec::new()),

@@ -1,4 +1,4 @@
-//! One file, render after render: printed, settled, and kept for the next time.
+//! One file, render after render: printed, encoded, and kept for the next time.
 //!
 //! A file whose stores have not changed is the same file again. Otherwise its fixed text is printed anew and blocks
 //! that would print the same are taken from the render before. Blocks that are at fault are not kept; a render that stops
@@ -29,7 +29,7 @@ use std::{
 /// What is known of one file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FileMemory {
-    settler: FileEncoder,
+    encoder: FileEncoder,
     reading: FileFormat,
     kept: FileCache,
     last: Option<Last>,
@@ -41,7 +41,7 @@ pub(crate) struct FileMemory {
 
 #[derive(Clone, Debug)]
 struct Last {
-    ground: Arc<RenderContext>,
+    context: Arc<RenderContext>,
     done: FileResult,
 }
 
@@ -49,7 +49,7 @@ struct Last {
 #[derive(Clone, Debug)]
 pub(crate) struct FileResult {
     pub path: Arc<str>,
-    /// None where a value could not be settled.
+    /// None where a value could not be encoded.
     pub file: Option<BundleFile>,
     pub warnings: Vec<Diagnostic>,
     pub faults: Vec<Fault>,
@@ -63,7 +63,7 @@ pub(crate) struct Render<'r> {
     pub config: &'r ActiveConfig,
     pub snapshots: &'r Snapshots,
     pub limits: &'r RenderLimits,
-    pub ground: &'r Arc<RenderContext>,
+    pub context: &'r Arc<RenderContext>,
     pub lists: &'r StoreLists,
 }
 
@@ -71,13 +71,13 @@ impl FileMemory {
     /// What HAProxy reads the file as from now on. Values that were encoded for something else are printed anew.
     pub fn read_as(&mut self, reading: FileFormat) {
         if self.reading != reading {
-            (self.reading, self.settler, self.last) = (reading, FileEncoder::default(), None);
+            (self.reading, self.encoder, self.last) = (reading, FileEncoder::default(), None);
         }
     }
 
     /// The file as it was, if nothing that it was made of has changed.
     pub fn unchanged(&mut self, render: &Render<'_>, path: &str) -> Option<FileResult> {
-        let last = self.last.as_ref().filter(|last| Arc::ptr_eq(&last.ground, render.ground))?;
+        let last = self.last.as_ref().filter(|last| Arc::ptr_eq(&last.context, render.context))?;
         // What a block had read that failed is known to its fault only.
         let is_whole = last.done.faults.is_empty();
         let same = is_whole && *last.done.path == *path && self.kept.is_current(render.snapshots);
@@ -87,7 +87,7 @@ impl FileMemory {
         Some(done)
     }
 
-    /// Renders and settles the file at `path`, without the blocks of objects that are at fault.
+    /// Renders and encodes the file at `path`, without the blocks of objects that are at fault.
     ///
     /// # Errors
     /// The first failure of the templates themselves, behind those of objects until then.
@@ -97,16 +97,16 @@ impl FileMemory {
         key: &FileKey,
         path: &str,
     ) -> Result<FileResult, Vec<Fault>> {
-        let Render { compiled, config, snapshots, limits, ground, lists } = *render;
-        let input = RenderInput { config, snapshots, fleet: &ground.fleet, context: &ground.context };
-        let known = self.last.as_ref().is_some_and(|last| Arc::ptr_eq(&last.ground, ground));
+        let Render { compiled, config, snapshots, limits, context, lists } = *render;
+        let input = RenderInput { config, snapshots, fleet: &context.fleet, context: &context.top };
+        let known = self.last.as_ref().is_some_and(|last| Arc::ptr_eq(&last.context, context));
         let nothing = FileCache::default();
-        let recall = BlockCache::new(if known { &self.kept } else { &nothing }, snapshots).with_lists(lists);
+        let cache = BlockCache::new(if known { &self.kept } else { &nothing }, snapshots).with_lists(lists);
         let rendered =
-            compiled.render_again(key, &input, limits, Some(&recall)).map_err(|all| in_file(all, key))?;
+            compiled.render_again(key, &input, limits, Some(&cache)).map_err(|all| in_file(all, key))?;
         let EncodedGeneration { text, fragments, mut refused, refused_pieces, notices } = self
-            .settler
-            .encode_fragments(self.reading, &rendered.marked, &ground.fitting)
+            .encoder
+            .encode_fragments(self.reading, &rendered.framed, &context.fitting)
             .map_err(|defect| in_file(vec![Fault::of_templates(defect)], key))?;
         know_reads(&mut refused, &rendered.blocks);
         if !known {
@@ -131,7 +131,7 @@ impl FileMemory {
             faults: in_file(faults, key),
             added: rendered.added,
         };
-        self.last = Some(Last { ground: ground.clone(), done: done.clone() });
+        self.last = Some(Last { context: context.clone(), done: done.clone() });
         Ok(done)
     }
 
@@ -144,9 +144,9 @@ impl FileMemory {
         }
     }
 
-    /// The ground of the last render.
-    pub fn ground(&self) -> Option<&Arc<RenderContext>> {
-        self.last.as_ref().map(|last| &last.ground)
+    /// The context of the last render.
+    pub fn context(&self) -> Option<&Arc<RenderContext>> {
+        self.last.as_ref().map(|last| &last.context)
     }
 
     /// Adds what the blocks of these objects read.

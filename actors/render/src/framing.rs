@@ -1,7 +1,7 @@
-//! The marks between engine and settling pass: private-use characters that no watched value may contain.
+//! Framed text, between engine and encoder: its marks are private-use characters that no watched value may contain.
 //!
-//! The engine frames every printed value and announces template lines and objects; the settling pass removes
-//! all marks, encodes each value for the place it stands in, and turns the rest into provenance.
+//! The engine frames every printed value and announces template lines and objects; the encoder removes all marks,
+//! writes each value in the syntax of its position, and turns the rest into provenance.
 
 use haptic_model::ObjectRef;
 use haptic_text::{Fragment, TextRun};
@@ -31,7 +31,7 @@ pub fn is_mark(c: char) -> bool {
     ('\u{E000}'..='\u{E00F}').contains(&c)
 }
 
-/// Bytes of the numbers of objects in marked text.
+/// Bytes of the numbers of objects in framed text.
 pub(crate) fn owner_digits(text: &str) -> usize {
     let digits = |after: &str| after.split_once(';').map_or(0, |(number, _)| number.len());
     if text.contains(OWNER) { text.split(OWNER).skip(1).map(digits).sum() } else { 0 }
@@ -56,7 +56,7 @@ pub fn check_value(text: &str) -> Result<(), String> {
 /// An object's block is a piece of its own, so that an unchanged block can be the same piece again.
 #[derive(Clone, Debug, Default)]
 pub struct FramedText {
-    /// The text with marks, and what was settled in a render before.
+    /// The text with marks, and what was encoded in a render before.
     pub pieces: Vec<FramedFragment>,
     /// Names that [`LINE`] marks index.
     pub templates: Vec<Arc<str>>,
@@ -67,22 +67,22 @@ pub struct FramedText {
 /// One piece of what was printed.
 #[derive(Clone, Debug)]
 pub enum FramedFragment {
-    /// Text with marks, to be settled.
+    /// Text with marks, to be encoded.
     Printed(Arc<str>),
-    /// Whole lines of a render before, settled then.
-    Settled(Fragment),
+    /// Whole lines of a render before, encoded then.
+    Kept(Fragment),
     /// Many of these.
-    SettledRun(TextRun),
+    KeptRun(TextRun),
 }
 
 impl FramedFragment {
-    /// The characters; without marks where it was settled before.
+    /// The characters; without marks where it was encoded before.
     #[must_use]
     pub fn text(&self) -> Cow<'_, str> {
         match self {
             Self::Printed(text) => Cow::Borrowed(text),
-            Self::Settled(fragment) => Cow::Borrowed(fragment.as_str()),
-            Self::SettledRun(run) => run.fragments().iter().map(Fragment::as_str).collect(),
+            Self::Kept(fragment) => Cow::Borrowed(fragment.as_str()),
+            Self::KeptRun(run) => run.fragments().iter().map(Fragment::as_str).collect(),
         }
     }
 }

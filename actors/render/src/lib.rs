@@ -1,7 +1,7 @@
 //! From a configuration's templates and watched objects to haproxy.cfg and its files.
 //!
-//! A template prints marked text, the settling pass makes files of it in which every value is only a value. What did not
-//! change since the last render is kept ([`recall`]); the result is always that of a full render.
+//! A template prints [framed text](framing); the [encoder](encode) writes each value in the syntax of its position. The
+//! [block cache](block_cache) keeps what did not change since the last render; the result is always that of a full render.
 //! Rendering is pure: nothing here waits or does I/O except an on-demand store's own fetch; only [`actor`] knows
 //! actors.
 

@@ -1,4 +1,4 @@
-//! The marked text as it grows: pieces, marks, indentation, and the limits of one render.
+//! The framed text as it grows: pieces, marks, indentation, and the limits of one render.
 
 use crate::{
     block_group::{BlockGroup, WholeGroup},
@@ -368,7 +368,7 @@ impl<'l> Output<'l> {
         captured
     }
 
-    /// Ends a capture: what was printed meanwhile, as marked text.
+    /// Ends a capture: what was printed meanwhile, as framed text.
     pub fn end_capture(&mut self, before: Captured) -> String {
         self.captures = self.captures.saturating_sub(1);
         self.finished = self.finished.saturating_sub(before.piece.len());
@@ -378,7 +378,7 @@ impl<'l> Output<'l> {
         std::mem::replace(&mut self.piece, before.piece)
     }
 
-    /// Marked text: that of a capture, or of a template. It knows its lines itself, but for the first.
+    /// Framed text: that of a capture, or of a template. It knows its lines itself, but for the first.
     pub fn markup(&mut self, text: &str, place: TemplateLine) {
         if text.is_empty() {
             return;
@@ -418,7 +418,7 @@ impl<'l> Output<'l> {
         self.finish_piece();
         self.finished += bytes;
         self.printed(object, bytes, Duration::ZERO);
-        self.pieces.extend(fragment.cloned().map(FramedFragment::Settled));
+        self.pieces.extend(fragment.cloned().map(FramedFragment::Kept));
     }
 
     /// Whether all pieces of a group can follow. `false`, too, where that has to be asked for each of them.
@@ -440,7 +440,7 @@ impl<'l> Output<'l> {
             self.uncounted.push(group.clone());
         }
         if !whole.run.fragments().is_empty() {
-            self.pieces.push(FramedFragment::SettledRun(whole.run.clone()));
+            self.pieces.push(FramedFragment::KeptRun(whole.run.clone()));
         }
     }
 

@@ -1,4 +1,4 @@
-//! Renders a whole bundle: every file, in parallel, settled, under its path.
+//! Renders a whole bundle: every file, in parallel, encoded, under its path.
 //!
 //! A pure function of configuration, stores and fleet: the same input gives the same bytes.
 
@@ -91,7 +91,7 @@ pub struct UncacheableBlock {
 /// Renders all files once.
 ///
 /// # Errors
-/// Everything that keeps any file from being rendered or settled, and every object that a template refused.
+/// Everything that keeps any file from being rendered or encoded, and every object that a template refused.
 pub fn render(job: &RenderJob<'_>) -> Result<(Bundle, Vec<Diagnostic>), Vec<Diagnostic>> {
     let rendering = Renderer::checked(Checked::Never).render(job)?;
     let told = rendering.told();
@@ -221,8 +221,8 @@ impl Renderer {
     fn changed(&mut self, job: &RenderJob<'_>) -> Result<Rendering, Faults> {
         let RenderJob { compiled, config, snapshots, fleet, limits } = *job;
         let paths = paths(config, compiled.files()).map_err(Faults::of_templates)?;
-        let ground =
-            self.ground(job).map_err(|e| Faults::of_templates(vec![Diagnostic::error("render", e)]))?;
+        let context =
+            self.context(job).map_err(|e| Faults::of_templates(vec![Diagnostic::error("render", e)]))?;
         let with_routes = ["routes", "userlists", "auth_targets", "class_settings"]
             .iter()
             .any(|name| compiled.calls(name))
@@ -230,7 +230,7 @@ impl Renderer {
         let snapshots = with_routes.as_ref().unwrap_or(snapshots);
         let snapshots = &self.fleet_services.beside(config, snapshots, fleet);
         let lists = self.lists.clone();
-        let render = Render { compiled, config, snapshots, limits, ground: &ground, lists: &lists };
+        let render = Render { compiled, config, snapshots, limits, context: &context, lists: &lists };
         self.files.retain(|key, _| paths.contains_key(key));
         for key in paths.keys() {
             self.files.entry(key.clone()).or_default().forgetful = self.forgetful;
@@ -277,12 +277,12 @@ impl Renderer {
         results
     }
 
-    /// The ground of the last render, if this one stands on it, too.
-    fn ground(&mut self, job: &RenderJob<'_>) -> Result<Arc<RenderContext>, String> {
+    /// The context of the last render, if it is that of this one, too.
+    fn context(&mut self, job: &RenderJob<'_>) -> Result<Arc<RenderContext>, String> {
         let RenderJob { compiled, config, fleet, limits, .. } = *job;
-        let mut known = self.files.values().filter_map(FileMemory::ground);
-        if let Some(ground) = known.find(|ground| ground.bears(compiled, config, fleet, limits)) {
-            return Ok(ground.clone());
+        let mut known = self.files.values().filter_map(FileMemory::context);
+        if let Some(context) = known.find(|context| context.is_of(compiled, config, fleet, limits)) {
+            return Ok(context.clone());
         }
         // Other templates may list other stores.
         self.lists = Arc::default();

@@ -48,7 +48,7 @@ type SecretEntry = (Arc<ObjectRef>, u64, Arc<str>);
 pub struct Session<'a> {
     input: RenderInput<'a>,
     /// The render before; blocks are watched for the next one only where there is this.
-    recall: Option<&'a BlockCache<'a>>,
+    cache: Option<&'a BlockCache<'a>>,
     state: RefCell<State>,
     /// What has come to be held since it was last asked for.
     held: Cell<BufferedBytes>,
@@ -102,18 +102,18 @@ impl<'a> Session<'a> {
     /// A session that has read nothing yet.
     #[must_use]
     pub fn new(input: RenderInput<'a>) -> Self {
-        Self { input, recall: None, state: RefCell::default(), held: Cell::default() }
+        Self { input, cache: None, state: RefCell::default(), held: Cell::default() }
     }
 
     /// The same, with what is known of the render before.
     #[must_use]
-    pub fn recalling(self, recall: Option<&'a BlockCache<'a>>) -> Self {
-        Self { recall, ..self }
+    pub fn with_cache(self, cache: Option<&'a BlockCache<'a>>) -> Self {
+        Self { cache, ..self }
     }
 
     /// What is known of the render before, where an outermost object's block begins.
     pub(crate) fn block_cache(&self) -> Option<&'a BlockCache<'a>> {
-        self.recall.filter(|_| self.state.borrow().owners.is_empty())
+        self.cache.filter(|_| self.state.borrow().owners.is_empty())
     }
 
     /// What is rendered from.
@@ -136,7 +136,7 @@ impl<'a> Session<'a> {
             return Ok(found);
         }
         let store = self.store(resource)?;
-        let found = match self.recall.and_then(BlockCache::lists).filter(|_| key.is_empty()) {
+        let found = match self.cache.and_then(BlockCache::lists).filter(|_| key.is_empty()) {
             Some(lists) => lists.all(resource, store),
             None => self.search(store, &key),
         };
@@ -585,8 +585,8 @@ impl<'a> Session<'a> {
         Ok(decoded)
     }
 
-    /// What came of the render, besides `marked` text.
-    pub(crate) fn finish(self, marked: FramedText) -> RenderedFile {
+    /// What came of the render, besides the `framed` text.
+    pub(crate) fn finish(self, framed: FramedText) -> RenderedFile {
         let State { mut outside, printed, block, mut warnings, warned_outside, faults, added, .. } =
             self.state.into_inner();
         outside.extend(block.reads);
@@ -594,7 +594,7 @@ impl<'a> Session<'a> {
             warnings.push(Diagnostic::warning("render", format!("and {more} more warnings")));
         }
         let added = added.into_values().collect();
-        RenderedFile { marked, outside, blocks: printed, warnings, faults, added }
+        RenderedFile { framed, outside, blocks: printed, warnings, faults, added }
     }
 
     /// What objects were at fault for, when the render stopped.

@@ -250,7 +250,7 @@ impl Converter {
             Expression::Call(call) => call.function.frame,
             _ => framing::VALUE,
         };
-        Some(NodeKind::Print { expression, frame: Frame::Marked(mark) })
+        Some(NodeKind::Print { expression, frame: Frame::Framed(mark) })
     }
 
     fn print_raw(&mut self, tag: &HelperTemplate, at: At) -> Option<NodeKind> {

@@ -120,7 +120,7 @@ impl<'p> TemplateEvaluator<'_, 'p> {
         scope: &BlockScope<'_, 'p>,
     ) -> EvaluationResult {
         let printed = match frame {
-            Frame::Marked(mark) => self.machine.print(value, mark, at)?,
+            Frame::Framed(mark) => self.machine.print(value, mark, at)?,
             Frame::Raw => self.machine.print_raw(value, at, || expression.source())?,
         };
         if printed { Ok(()) } else { Err(unprintable(value, expression, scope)) }

@@ -311,7 +311,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         Ok(match (function.frame, value) {
             (_, Value::Missing) if function.role == Role::Effect => Operand::NONE,
             (framing::VALUE, value) => Operand::Value(value),
-            // What it has encoded for its place is marked so, wherever it is printed.
+            // What it has encoded for its place is framed so, wherever it is printed.
             (frame, value) => match value.printed() {
                 Some(text) => {
                     framing::check_value(&text)?;

@@ -261,7 +261,7 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
         result
     }
 
-    /// What is printed meanwhile, as marked text.
+    /// What is printed meanwhile, as framed text.
     pub fn capture<T>(
         &mut self,
         print: impl FnOnce(&mut Self) -> EvaluationResult<T>,

@@ -88,13 +88,13 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         self.join(&[left, right])
     }
 
-    /// One text after the other. Where any is of a template, so is the whole, with the others marked.
+    /// One text after the other. Where any is of a template, so is the whole, with the others framed.
     pub fn join(&mut self, all: &[&Operand<'p>]) -> EvaluationResult<Operand<'p>> {
         let mut result = String::new();
         let is_markup = all.iter().any(is_own_text);
         for operand in all {
             if is_markup {
-                result.push_str(&operand.marked()?);
+                result.push_str(&operand.framed()?);
             } else {
                 let text = operand.printed().ok_or_else(|| format!("{} is no text", operand.describe()))?;
                 result.push_str(&text);
@@ -125,7 +125,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         };
         let times = usize::try_from(times.max(0)).unwrap_or(usize::MAX);
         if of.is_text() {
-            let bytes = of.marked()?.len().saturating_mul(times);
+            let bytes = of.framed()?.len().saturating_mul(times);
             self.check_text(bytes)?;
             if bytes == 0 {
                 return Ok(match of {

@@ -217,11 +217,11 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         result: &mut String,
     ) -> EvaluationResult {
         let shown = match kind {
-            's' if flags.is_empty() => argument.marked()?,
+            's' if flags.is_empty() => argument.framed()?,
             's' | 'd' | 'i' | 'u' | 'f' | 'x' | 'X' | 'o' => {
                 let shown = FormDirective::new(flags, kind).formatted(argument)?;
                 self.check_text(shown.len())?;
-                text_from(&shown, &[argument]).marked()?
+                text_from(&shown, &[argument]).framed()?
             }
             other => return Err(format!("a form has no %{other}").into()),
         };

@@ -10,7 +10,7 @@ use haptic_render::{
 use proptest::prelude::*;
 
 /// Text between values, and how values are printed: `T` plain, `A` by `arg`, `L` by `lf`.
-fn marked(pieces: &[String], printed: &[char], values: &[String]) -> FramedText {
+fn framed(pieces: &[String], printed: &[char], values: &[String]) -> FramedText {
     let mut text = String::new();
     for (index, piece) in pieces.iter().enumerate() {
         text.push_str(piece);
@@ -27,13 +27,13 @@ fn marked(pieces: &[String], printed: &[char], values: &[String]) -> FramedText 
 }
 
 /// What is written, or nothing when a value is refused: by the pass, not by the proof behind it, which finds the pass's mistakes.
-fn settled(
+fn encoded(
     kind: FileKind,
     pieces: &[String],
     printed: &[char],
     values: &[String],
 ) -> Result<Option<String>, TestCaseError> {
-    match encode(kind, &marked(pieces, printed, values)) {
+    match encode(kind, &framed(pieces, printed, values)) {
         Ok(text) => Ok(Some(text.to_string())),
         Err(refused) => {
             let defect = refused.iter().find(|d| d.message.contains("internal error"));
@@ -139,7 +139,7 @@ proptest! {
         let printed: Vec<char> = parts.iter().map(|(_, kind, _)| *kind).collect();
         let values: Vec<String> = parts.into_iter().map(|(.., value)| value).collect();
         let harmless = placeholders(values.len());
-        let Some(hostile) = settled(FileKind::Config, &pieces, &printed, &values)? else { return Ok(()) };
+        let Some(hostile) = encoded(FileKind::Config, &pieces, &printed, &values)? else { return Ok(()) };
         let plain: String = pieces.iter().zip(harmless.iter().map(String::as_str).chain([""])).flat_map(|(p, v)| [p.as_str(), v]).collect();
         prop_assert_eq!(hostile.matches('\n').count(), 1);
         let expected = words(&plain).map(|words| {
@@ -152,7 +152,7 @@ proptest! {
     #[test]
     fn a_map_line_keeps_its_key_and_value(key in value(), text in value(), lead in "[ \t]{0,2}", gap in "[ \t]{1,3}") {
         let pieces = [lead, gap, String::new()];
-        if let Some(line) = settled(FileKind::Map, &pieces, &['T', 'T'], &[key.clone(), text.clone()])? {
+        if let Some(line) = encoded(FileKind::Map, &pieces, &['T', 'T'], &[key.clone(), text.clone()])? {
             prop_assert!(!line.starts_with('#'));
             let line = line.strip_suffix('\n').unwrap_or(&line).trim_start_matches([' ', '\t']);
             let end = line.find([' ', '\t', '\r', '\n']).unwrap_or(line.len());
@@ -167,7 +167,7 @@ proptest! {
     #[test]
     fn a_crt_list_line_keeps_its_words(file in value(), filter in value()) {
         let pieces = [String::new(), " [alpn h2] ".to_owned(), " *.x".to_owned()];
-        if let Some(line) = settled(FileKind::CrtList, &pieces, &['T', 'T'], &[file.clone(), filter.clone()])? {
+        if let Some(line) = encoded(FileKind::CrtList, &pieces, &['T', 'T'], &[file.clone(), filter.clone()])? {
             let words: Vec<&str> = line.split([' ', '\t', '\n', '\r', '\u{B}', '\u{C}', '[', ']']).filter(|w| !w.is_empty()).collect();
             prop_assert_eq!(words, vec![file.as_str(), "alpn", "h2", filter.as_str(), "*.x"]);
             prop_assert!(!line.starts_with('#') && !filter.starts_with('!'));
@@ -187,13 +187,13 @@ proptest! {
             0..4,
         ),
     ) {
-        let marked = FramedText {
+        let framed = FramedText {
             pieces: pieces.into_iter().map(Into::into).collect(),
             templates: vec!["t".into()],
             objects: vec![std::sync::Arc::new(haptic_model::ObjectRef::new("r", "", "o"))],
         };
         for kind in [FileKind::Config, FileKind::Map, FileKind::CrtList, FileKind::Certificate, FileKind::General] {
-            if let Ok(text) = encode(kind, &marked) {
+            if let Ok(text) = encode(kind, &framed) {
                 prop_assert!(!text.to_string().contains(framing::is_mark));
                 for fragment in text.fragments() {
                     prop_assert_eq!(fragment.as_str().split_inclusive('\n').count(), fragment.blame().lines.len());
