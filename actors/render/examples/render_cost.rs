@@ -3,7 +3,7 @@
 
 use haptic_model::{ActiveConfig, Fleet, HAProxyTemplateConfigSpec, Object, ObjectRef, Snapshot, Snapshots};
 use haptic_render::{
-    Checked, RenderInput, RenderJob, RenderLimits, Renderer, encode::encode, render::context,
+    Checked, RenderInput, RenderJob, RenderLimits, Renderer, bundle::context, encode::encode,
 };
 use haptic_text::Digest;
 use serde_json::{Value, json};

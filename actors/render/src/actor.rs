@@ -4,12 +4,12 @@
 
 use crate::{
     block_cache::CacheSize,
+    bundle::{Renderer, Rendering, UncacheableBlock},
     engine::CompileCache,
     fallback::{FallbackConfig, FallbackInputs},
     fork::RendererFork,
     input::{RenderJob, RenderLimits},
     quarantine::QuarantinedRender,
-    render::{Renderer, Rendering, UncacheableBlock},
 };
 use actix::prelude::*;
 use haptic_attribution::{

@@ -4,11 +4,10 @@
 //! Pure. Whether the new one is tried again, and when, is the [quarantine](haptic_attribution::quarantine)'s to say.
 
 use crate::{
-    compiled::Compiled,
-    engine::CompileCache,
+    bundle::Renderer,
+    engine::{CompileCache, compiled::Compiled},
     input::{RenderJob, RenderLimits},
     quarantine::QuarantinedRender,
-    render::Renderer,
 };
 use haptic_attribution::quarantine::{QuarantineState, RenderTiming};
 use haptic_model::{ActiveConfig, FailureReports, Fleet, Snapshots, pipeline::RenderBasis};

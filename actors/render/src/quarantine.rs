@@ -1,8 +1,8 @@
 //! Renders without what is [held back](haptic_attribution::quarantine), so that one bad object never stops the others.
 
 use crate::{
+    bundle::{Renderer, Rendering},
     input::RenderJob,
-    render::{Renderer, Rendering},
 };
 use haptic_attribution::quarantine::{self, GivenInputs, QuarantineState, RenderTiming};
 use haptic_model::{FailureReport, Snapshots};

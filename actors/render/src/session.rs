@@ -3,19 +3,21 @@
 //! Functions get a session and nothing else, so they work the same in every engine.
 
 use crate::{
-    block_cache::{BlockCache, BlockNumber, FreshBlock, PrintedBlock},
-    cached_block::BlockPosition,
-    captured::{Around, Boundary, LookupResult, Uncacheable},
-    compiled::RenderedFile,
-    effects::{AddedFile, BlockEffects},
-    framing::FramedText,
+    block_cache::{
+        BlockCache, BlockNumber, FreshBlock, PrintedBlock,
+        block::BlockPosition,
+        captured::{Around, Boundary, LookupResult, Uncacheable},
+    },
+    engine::compiled::RenderedFile,
     input::RenderInput,
-    output::{BufferedBytes, PrintedObject},
-    recent::RecentObjects,
+    output::{
+        BufferedBytes, PrintedObject,
+        effects::{AddedFile, BlockEffects},
+        framing::FramedText,
+    },
     servers::{destinations::meanings, fleet_services},
-    value::Value,
+    value::{Value, recent_objects::RecentObjects, watched::Watched},
     warnings::{QUOTE, SENTENCE, cut, shortened},
-    watched::Watched,
 };
 use haptic_attribution::faults::{Fault, FaultKind, MOST_OF_ONE, MOST_TOLD};
 use haptic_model::{

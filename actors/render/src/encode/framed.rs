@@ -3,7 +3,7 @@
 //! A newline inside a value does not end a line. Text whose marks do not fit together is an error of the engine and
 //! is reported as such; nothing here looks at what values contain.
 
-use crate::framing;
+use crate::output::framing;
 use haptic_model::Diagnostic;
 
 /// A place in a template: index of its name, and line from 1.

@@ -1,7 +1,7 @@
 //! Equal fragments are the same piece of memory from one generation of a file to the next.
 
 use super::{Encoded, FileFormat, Fitting, provenance::OutputPart};
-use crate::framing::FramedText;
+use crate::output::framing::FramedText;
 use haptic_attribution::Fault;
 use haptic_model::Diagnostic;
 use haptic_text::{Fragment, Text, TextBuilder, TextRun};

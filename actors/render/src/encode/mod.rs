@@ -24,7 +24,7 @@ mod refusal;
 #[cfg(test)]
 mod tests;
 
-use crate::framing::{FramedFragment, FramedText};
+use crate::output::framing::{FramedFragment, FramedText};
 pub(crate) use fitting::Fitting;
 use fitting::{Fitted, with_placeholders};
 use framed::{LineEnd, LineSpan};

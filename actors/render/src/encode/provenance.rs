@@ -4,7 +4,7 @@
 //! so a fragment means the same whatever stands before it.
 
 use super::framed::{Item, LineSpan, MalformedText, Position, PrintPosition, items};
-use crate::framing::FramedText;
+use crate::output::framing::FramedText;
 use haptic_haproxy::{SectionKind, views::server_count};
 use haptic_text::{Blame, Fragment, LineBlame, Sensitive, TextRun};
 use std::{ops::Range, sync::Arc};

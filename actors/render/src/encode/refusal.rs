@@ -5,7 +5,7 @@ use super::{
     framed::{FramedValue, PrintPosition},
     proof::Breach,
 };
-use crate::{framing::FramedText, value::UNSAID, warnings::cut};
+use crate::{output::framing::FramedText, value::UNSAID, warnings::cut};
 use haptic_attribution::faults::{Fault, FaultKind, MOST_OF_ONE};
 use haptic_model::Diagnostic;
 use std::collections::HashMap;

@@ -1,7 +1,7 @@
 //! The encoder, case by case: what each place makes of a value, and what it refuses.
 
 use super::*;
-use crate::framing;
+use crate::output::framing;
 use haptic_model::ObjectRef;
 use std::sync::Arc;
 

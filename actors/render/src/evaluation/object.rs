@@ -3,11 +3,12 @@
 
 use super::{failure::EvaluationResult, machine::Machine};
 use crate::{
-    cached_block::BlockPosition,
-    captured::{Alike, Around, Boundary, LookupResult, would_see_the_same},
-    position::At,
-    value::Value,
-    watched::Watched,
+    block_cache::{
+        block::BlockPosition,
+        captured::{Alike, Around, Boundary, LookupResult, would_see_the_same},
+    },
+    engine::position::At,
+    value::{Value, watched::Watched},
 };
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 
 use super::call::Call;
 use crate::{
-    framing,
+    output::framing,
     session::Session,
     value::Value,
     warnings::{SENTENCE, cut},

@@ -4,7 +4,7 @@ use super::{
     call::Call,
     function::{Function, Group, Kind::*, arg, framed, function, many, maybe},
 };
-use crate::{framing, value::Value};
+use crate::{output::framing, value::Value};
 use haptic_model::{ActiveConfig, FileKey, FileKind, TransportKind};
 use haptic_routes::{certificate, names, regex_cost};
 use haptic_text::suggest::did_you_mean;

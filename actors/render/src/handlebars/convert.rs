@@ -7,13 +7,14 @@ use super::{
     scan::{self, Prepared, STATEMENT, Tag, TagKind},
 };
 use crate::{
-    framing,
+    engine::{
+        position::{At, Segment, TemplateLine},
+        program::{CompiledTemplate, SnippetNeed, SnippetUse, TemplateNotes},
+        templates::Template,
+    },
     functions::{self, Count, Function, Role},
-    keypath,
-    position::{At, Segment, TemplateLine},
-    program::{CompiledTemplate, SnippetNeed, SnippetUse, TemplateNotes},
-    templates::Template,
-    value::Value,
+    output::framing,
+    value::{Value, keypath},
 };
 use handlebars::{
     Path as CratePath, Template as Tree,

@@ -6,12 +6,13 @@ use super::{
     scope::{BlockScope, Loop},
 };
 use crate::{
-    captured::Boundary,
+    block_cache::captured::Boundary,
+    engine::{
+        position::At,
+        program::{CompiledTemplate, PartInputs, Program, Snippet, SnippetUse},
+    },
     evaluation::{BlockId, EvaluationFailure, EvaluationResult, LanguageEvaluator, Machine, object_block},
-    position::At,
-    program::{CompiledTemplate, PartInputs, Program, Snippet, SnippetUse},
-    value::Value,
-    watched::Watched,
+    value::{Value, watched::Watched},
 };
 use haptic_text::suggest::did_you_mean;
 use std::sync::Arc;

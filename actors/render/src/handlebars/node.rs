@@ -2,8 +2,8 @@
 
 use super::path::Path;
 use crate::{
+    engine::position::{At, Segment},
     functions::Function,
-    position::{At, Segment},
     value::Value,
 };
 use std::sync::Arc;

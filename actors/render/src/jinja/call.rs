@@ -10,10 +10,10 @@ use super::{
     operators,
 };
 use crate::{
-    captured::Uncacheable,
+    block_cache::captured::Uncacheable,
     evaluation::{EvaluationFailure, EvaluationResult},
-    framing,
     functions::{self, Role},
+    output::framing,
     value::Value,
 };
 use haptic_text::suggest::did_you_mean;

@@ -8,13 +8,14 @@ use super::{
     scope::ScopeStack,
 };
 use crate::{
-    captured::{Boundary, Uncacheable},
+    block_cache::captured::{Boundary, Uncacheable},
+    engine::{
+        position::{At, Segment},
+        program::{CompiledTemplate, Program, Snippet, SnippetUse},
+    },
     evaluation::{self, EvaluationFailure, EvaluationResult, LanguageEvaluator, Machine, object_block},
-    framing,
-    position::{At, Segment},
-    program::{CompiledTemplate, Program, Snippet, SnippetUse},
-    value::Value,
-    watched::Watched,
+    output::framing,
+    value::{Value, watched::Watched},
 };
 use std::{
     cell::{Cell, RefCell},

@@ -9,9 +9,11 @@ use super::{
     },
 };
 use crate::{
+    engine::{
+        position::{At, Segment, TemplateLine},
+        program::{SnippetNeed, SnippetUse, TemplateNotes},
+    },
     functions,
-    position::{At, Segment, TemplateLine},
-    program::{SnippetNeed, SnippetUse, TemplateNotes},
     value::Value,
 };
 use minijinja::{

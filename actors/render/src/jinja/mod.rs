@@ -29,10 +29,12 @@ pub(crate) use cacheability::{walk_file, walk_part};
 pub(crate) use examples::{example, usage};
 
 use crate::{
+    engine::{
+        program::{CompiledTemplate, PartInputs, Program, TemplateNotes},
+        templates::{Template, Templates},
+    },
     evaluation::{EvaluationResult, Machine},
-    framing,
-    program::{CompiledTemplate, PartInputs, Program, TemplateNotes},
-    templates::{Template, Templates},
+    output::framing,
 };
 use evaluate::JinjaEvaluator;
 use grammar::{SyntaxProblem, TagSpacing};

@@ -2,7 +2,7 @@
 
 use super::filters::FilterName;
 use crate::{
-    position::{At, Segment},
+    engine::position::{At, Segment},
     value::Value,
 };
 use std::{collections::BTreeMap, sync::Arc};

@@ -7,7 +7,7 @@ use super::{
     node::Macro,
     text,
 };
-use crate::{framing, value::Value};
+use crate::{output::framing, value::Value};
 use std::{
     cell::{Cell, RefCell},
     ops::Deref,

@@ -5,7 +5,7 @@ use super::{
     node::{Comparison, Operator},
     operand::{DEEPEST, Effort, MOST_VISITED, Operand},
 };
-use crate::{evaluation::EvaluationResult, framing, functions, value::Value};
+use crate::{evaluation::EvaluationResult, functions, output::framing, value::Value};
 use std::{cell::Cell, cmp::Ordering, sync::Arc};
 
 /// A text made of those: one of the template where all of them are, a value where any is.

@@ -1,6 +1,6 @@
 //! Texts: as Python prints numbers and JSON, and framed text with or without its marks.
 
-use crate::{framing, value::Value};
+use crate::{output::framing, value::Value};
 use std::sync::Arc;
 
 /// A number with a fraction as Python prints it.

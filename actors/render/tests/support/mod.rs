@@ -159,7 +159,7 @@ impl Setup {
         let config = self.config();
         let snapshots = Routes::default().beside(&config, &self.snapshots());
         let fleet = Fleet::default();
-        let context = haptic_render::render::context(&config, &fleet).unwrap();
+        let context = haptic_render::bundle::context(&config, &fleet).unwrap();
         let input = RenderInput { config: &config, snapshots: &snapshots, fleet: &fleet, context: &context };
         compiled
             .render_again(&FileKey::config(), &input, &self.limits, cache)
@@ -178,7 +178,7 @@ impl Setup {
 pub fn framed_or_not(setup: &Setup) -> Result<String, String> {
     let compiled = setup.compile().map_err(|problems| all(&problems))?;
     let (config, fleet) = (setup.config(), Fleet::default());
-    let (snapshots, context) = (setup.snapshots(), haptic_render::render::context(&config, &fleet)?);
+    let (snapshots, context) = (setup.snapshots(), haptic_render::bundle::context(&config, &fleet)?);
     let input = RenderInput { config: &config, snapshots: &snapshots, fleet: &fleet, context: &context };
     let file = compiled.render(&FileKey::config(), &input, &setup.limits);
     let file =

@@ -2,7 +2,7 @@
 
 use super::BlockWalk;
 use crate::{
-    captured::Uncacheable,
+    block_cache::captured::Uncacheable,
     evaluation::cacheability::{DEEPEST, Holds},
     functions,
     jinja::{

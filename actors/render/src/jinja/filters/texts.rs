@@ -6,7 +6,6 @@ use super::{
 };
 use crate::{
     evaluation::EvaluationResult,
-    framing,
     jinja::{
         evaluate::JinjaEvaluator,
         operand::Operand,
@@ -14,6 +13,7 @@ use crate::{
         text,
         texts::{TextOperation::Makes, TextSubject},
     },
+    output::framing,
 };
 
 /// Each word with a capital.

@@ -2,8 +2,8 @@
 
 use crate::{
     evaluation::EvaluationResult,
-    framing,
     jinja::{evaluate::JinjaEvaluator, filters::FilterArguments, operand::Operand, operators::text_from},
+    output::framing,
 };
 
 impl<'p> JinjaEvaluator<'_, 'p> {

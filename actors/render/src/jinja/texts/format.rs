@@ -2,13 +2,13 @@
 
 use crate::{
     evaluation::EvaluationResult,
-    framing,
     jinja::{
         evaluate::JinjaEvaluator,
         operand::{DEEPEST, Operand},
         operators::text_from,
         text::{self, MarkupPart},
     },
+    output::framing,
     value::Value,
 };
 use std::slice;

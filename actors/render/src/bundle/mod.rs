@@ -2,20 +2,25 @@
 //!
 //! A pure function of configuration, stores and fleet: the same input gives the same bytes.
 
-pub use crate::context::context;
+mod added;
+mod context;
+mod difference;
+mod file;
+pub(crate) mod shares;
+mod uses;
+
 use crate::{
-    added::AddedFiles,
-    block_cache::CacheSize,
-    compiled::{Compiled, ImpureBlock},
-    context::RenderContext,
-    difference::difference,
-    file::{FileMemory, FileResult, Render},
+    block_cache::{CacheSize, store_lists::StoreLists},
+    engine::compiled::{Compiled, ImpureBlock},
     functions::{check_name, path_of},
     input::RenderJob,
     servers::fleet_services::FleetServices,
-    store_lists::StoreLists,
-    uses::FileUses,
 };
+use added::AddedFiles;
+use context::RenderContext;
+pub use context::context;
+use difference::difference;
+use file::{FileMemory, FileResult, Render};
 use haptic_attribution::{Fault, Faults};
 use haptic_model::{
     ActiveConfig, Bundle, Diagnostic, FileKey, FileKind, Findings, HostHolds, ObjectRef,
@@ -31,6 +36,7 @@ use std::{
     thread,
     time::{Instant, SystemTime},
 };
+use uses::FileUses;
 
 /// Room for templates that nest deep; only what is used is taken.
 const STACK: usize = 16 << 20;

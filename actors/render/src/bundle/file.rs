@@ -4,17 +4,16 @@
 //! that would print the same are taken from the render before. Blocks that are at fault are not kept; a render that stops
 //! nothing of what is.
 
+use super::{context::RenderContext, shares::FileShare};
 use crate::{
-    block_cache::{BlockCache, CacheSize, FileCache, PrintedBlock},
-    cached_block::SourcePosition,
-    captured::Uncacheable,
-    compiled::Compiled,
-    context::RenderContext,
-    effects::AddedFile,
+    block_cache::{
+        BlockCache, CacheSize, FileCache, PrintedBlock, block::SourcePosition, captured::Uncacheable,
+        store_lists::StoreLists,
+    },
     encode::{EncodedGeneration, FileEncoder, FileFormat},
+    engine::compiled::Compiled,
     input::{RenderInput, RenderLimits},
-    shares::FileShare,
-    store_lists::StoreLists,
+    output::effects::AddedFile,
 };
 use haptic_attribution::{Fault, FaultKind};
 use haptic_model::{

@@ -2,8 +2,8 @@
 //!
 //! One change to ten thousand objects then costs a look at each group, and a look at each block in one group only.
 
-use crate::{
-    cached_block::{BlockSite, CachedBlock},
+use super::{
+    block::{BlockSite, CachedBlock},
     captured::{Around, LookupResult},
 };
 use haptic_text::{TextRun, grouping};

@@ -1,12 +1,13 @@
 //! Files that templates added: merged over all templates, encoded like any other, none of them twice.
 
+use super::{shares, uses::FileUses};
 use crate::{
-    effects::AddedFile,
     encode::{FileFormat, encode},
-    framing::{self, FramedText},
     functions::path_of,
-    shares,
-    uses::FileUses,
+    output::{
+        effects::AddedFile,
+        framing::{self, FramedText},
+    },
 };
 use haptic_attribution::{Fault, FaultKind};
 use haptic_model::{ActiveConfig, BundleFile, Diagnostic, FileKey, Limit, ObjectRef, crd::LimitsSpec};

@@ -2,7 +2,7 @@
 //!
 //! Nothing is kept from a render with another context.
 
-use crate::{compiled::Compiled, encode::Fitting, input::RenderLimits, value::Value};
+use crate::{encode::Fitting, engine::compiled::Compiled, input::RenderLimits, value::Value};
 use haptic_model::{ActiveConfig, Fleet, HAProxyTemplateConfigSpec, Layout};
 use std::sync::Arc;
 

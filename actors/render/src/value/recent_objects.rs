@@ -1,7 +1,7 @@
 //! The objects that were wanted last: one that is wanted again soon is not parsed again. Paths of many Ingresses lead to one
 //! Service, and a Service may have a megabyte.
 
-use crate::watched::Watched;
+use super::watched::Watched;
 use haptic_model::{Object, Snapshot};
 use std::{collections::VecDeque, sync::Arc};
 

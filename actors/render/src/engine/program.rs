@@ -3,13 +3,12 @@
 //! Where a template prints a part of its own language, that language says what the part sees. Where it prints one of another,
 //! the values of the names that the part looks up cross the border, and nothing else.
 
-use crate::{
-    evaluation::EvaluationFailure,
-    functions::glob_matches,
-    handlebars::Block,
-    jinja::node::Tree,
+use super::{
     position::At,
     templates::{Role, Template, Templates},
+};
+use crate::{
+    evaluation::EvaluationFailure, functions::glob_matches, handlebars::Block, jinja::node::Tree,
     value::Value,
 };
 use haptic_model::{Diagnostic, FileKey};

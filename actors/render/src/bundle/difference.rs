@@ -1,6 +1,6 @@
 //! Whether two renders are the same in bytes, origins, warnings and errors, and where they differ first.
 
-use crate::render::Rendering;
+use super::Rendering;
 use haptic_attribution::Faults;
 use haptic_model::{BundleFile, Diagnostic};
 

@@ -1,8 +1,8 @@
 //! A watched object in a template: a handle that is parsed from its bytes when something reads it, and no more of it than is read.
 
-use crate::{
+use super::{
+    Value,
     read_json::{self, KeyInterner},
-    value::Value,
 };
 use haptic_model::{Object, ObjectRef, Snapshot};
 use haptic_routes::OPTIONS_OF_GROUPS;

@@ -3,9 +3,15 @@
 //! Cloning is always cheap (a counter). What a watched object contains can never look like a handle to another
 //! object: handles are a variant of their own, not a shape of JSON.
 
-use crate::{warnings::cut, watched::Watched};
+pub(crate) mod keypath;
+pub(crate) mod read_json;
+pub(crate) mod recent_objects;
+pub mod watched;
+
+use crate::warnings::cut;
 use serde_json::{Number, Value as Json};
 use std::{cmp::Ordering, sync::Arc};
+use watched::Watched;
 
 /// What is said in place of a text from a Secret.
 pub const UNSAID: &str = "[from a Secret]";
@@ -410,7 +416,7 @@ mod tests {
     use super::*;
 
     fn value(json: &str) -> Value {
-        crate::read_json::read(json, &crate::read_json::KeyInterner::default()).unwrap()
+        crate::value::read_json::read(json, &crate::value::read_json::KeyInterner::default()).unwrap()
     }
 
     #[test]

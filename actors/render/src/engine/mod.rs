@@ -2,15 +2,21 @@
 //!
 //! Only this file knows all languages: an evaluator of one is given the functions that print and walk parts of the others.
 
+pub(crate) mod compiled;
+pub mod language;
+pub(crate) mod position;
+pub(crate) mod program;
+pub(crate) mod templates;
+
 pub use crate::{
-    captured::Uncacheable,
-    compiled::{Compiled, ImpureBlock, RenderedFile},
-    effects::AddedFile,
+    block_cache::captured::Uncacheable,
     input::{RenderInput, RenderLimits},
-    language::Language,
-    templates::{Role, Template, Templates},
+    output::effects::AddedFile,
 };
+pub use compiled::{Compiled, ImpureBlock, RenderedFile};
 use haptic_attribution::Fault;
+pub use language::Language;
+pub use templates::{Role, Template, Templates};
 
 use crate::{
     block_cache::BlockCache,
@@ -19,10 +25,10 @@ use crate::{
         cacheability::{CacheabilityWalk, Holds, LinePosition, PartPlace},
     },
     handlebars, jinja,
-    program::{CompiledTemplate, PartInputs, Program, Snippet},
     session::Session,
 };
 use haptic_model::{ActiveConfig, Diagnostic, FileKey, FileKind, HAProxyTemplateConfigSpec};
+use program::{CompiledTemplate, PartInputs, Program, Snippet};
 use std::sync::Arc;
 
 /// The templates of `spec`, ready to render.

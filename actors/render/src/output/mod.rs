@@ -1,12 +1,15 @@
 //! The framed text as it grows: pieces, marks, indentation, and the limits of one render.
 
+pub(crate) mod effects;
+pub mod framing;
+
 use crate::{
-    block_group::{BlockGroup, WholeGroup},
-    framing::{self, FramedFragment, FramedText},
+    block_cache::group::{BlockGroup, WholeGroup},
+    bundle::shares,
+    engine::position::{Segment, TemplateLine},
     input::RenderLimits,
-    position::{Segment, TemplateLine},
-    shares,
 };
+use framing::{FramedFragment, FramedText};
 use haptic_attribution::Fault;
 use haptic_model::{Diagnostic, Limit, ObjectRef};
 use haptic_text::Fragment;

@@ -5,15 +5,17 @@
 //! would see the same prints the same. What cannot be compared is never kept.
 //!
 //! Stores are compared once, before the render: by the objects themselves, not by versions. Walking ten thousand blocks
-//! then compares numbers and addresses only, and where nothing of a whole [group](crate::block_group) has changed, not even those.
+//! then compares numbers and addresses only, and where nothing of a whole [group] has changed, not even those.
 
-use crate::{
-    block_group::{BlockGroup, GroupBuilder, WholeGroup},
-    cached_block::{BlockPosition, BlockSite, CachedBlock, SourcePosition},
-    captured::{Alike, Around, LookupResult, Uncacheable},
-    effects::BlockEffects,
-    store_lists::StoreLists,
-};
+pub(crate) mod block;
+pub(crate) mod captured;
+pub(crate) mod group;
+pub(crate) mod store_lists;
+
+use crate::output::effects::BlockEffects;
+use block::{BlockPosition, BlockSite, CachedBlock, SourcePosition};
+use captured::{Alike, Around, LookupResult, Uncacheable};
+use group::{BlockGroup, GroupBuilder, WholeGroup};
 use haptic_model::{
     Object, ObjectRef, Snapshot, Snapshots,
     store::{Difference, Key, Read},
@@ -24,6 +26,7 @@ use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     sync::Arc,
 };
+use store_lists::StoreLists;
 
 /// What is kept of one file.
 #[derive(Clone, Debug, Default)]

@@ -1,14 +1,12 @@
 //! What compiled templates can do, whatever languages they are written in, and what they give.
 //!
-//! A compiled template prints *framed* text (see [`crate::framing`]); it never quotes anything for HAProxy, which is the
+//! A compiled template prints *framed* text (see [framing](crate::framing)); it never quotes anything for HAProxy, which is the
 //! encoder's work.
 
 use crate::{
-    block_cache::{BlockCache, PrintedBlock},
-    captured::Uncacheable,
-    effects::AddedFile,
-    framing::FramedText,
+    block_cache::{BlockCache, PrintedBlock, captured::Uncacheable},
     input::{RenderInput, RenderLimits},
+    output::{effects::AddedFile, framing::FramedText},
 };
 use haptic_attribution::Fault;
 use haptic_model::{Diagnostic, FileKey, store::Read};

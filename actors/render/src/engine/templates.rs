@@ -1,6 +1,6 @@
 //! The templates of a configuration: their texts, what each is for, and what it is written in.
 
-use crate::language::Language;
+use super::language::Language;
 use haptic_model::{FileKey, FileKind, HAProxyTemplateConfigSpec};
 use std::sync::Arc;
 

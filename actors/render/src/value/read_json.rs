@@ -2,7 +2,7 @@
 //!
 //! Keys repeat from object to object; a reader keeps the ones it met and shares them.
 
-use crate::value::Value;
+use super::Value;
 use std::{cell::RefCell, sync::Arc};
 
 /// Deepest nesting, as `serde_json` has it: the reader recurses.

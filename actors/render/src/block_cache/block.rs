@@ -1,9 +1,7 @@
 //! What an outermost object's block printed, and what it depended on.
 
-use crate::{
-    captured::{Around, LookupResult},
-    effects::BlockEffects,
-};
+use super::captured::{Around, LookupResult};
+use crate::output::effects::BlockEffects;
 use haptic_model::Object;
 use haptic_text::Fragment;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! The lists of all objects of stores: made once for all files of a render, and the same in the next one while the store is.
 
-use crate::{value::Value, watched::Watched};
+use crate::value::{Value, watched::Watched};
 use haptic_model::{Object, ObjectRef, Snapshot, Snapshots, store::Difference};
 use std::{
     collections::BTreeMap,
