@@ -3,7 +3,7 @@
 
 use haptic_model::{ActiveConfig, Fleet, HAProxyTemplateConfigSpec, Object, ObjectRef, Snapshot, Snapshots};
 use haptic_render::{
-    Checked, RenderInput, RenderJob, RenderLimits, Renderer, encode::encode, render::context,
+    Checked, RenderInput, RenderJob, RenderLimits, Renderer, bundle::context, encode::encode,
 };
 use haptic_text::Digest;
 use serde_json::{Value, json};
@@ -188,10 +188,10 @@ fn main() {
     println!("{n} Ingresses; compile {compile:?}");
     for key in compiled.files() {
         let (print, rendered) = best(|| compiled.render(&key, &input, &limits).unwrap());
-        let marked: usize = rendered.marked.pieces.iter().map(|p| p.text().len()).sum();
-        let (settling, text) = best(|| encode(key.kind, &rendered.marked).unwrap());
+        let framed: usize = rendered.framed.pieces.iter().map(|p| p.text().len()).sum();
+        let (encoding, text) = best(|| encode(key.kind, &rendered.framed).unwrap());
         println!(
-            "{:<16} print {print:>10.1?}  settle {settling:>10.1?}  marked {marked:>9} B  text {:>9} B  fragments {}",
+            "{:<16} print {print:>10.1?}  encode {encoding:>10.1?}  framed {framed:>9} B  text {:>9} B  fragments {}",
             key.to_string(),
             text.len(),
             text.fragments().len()
@@ -209,7 +209,7 @@ fn main() {
             })
             .unwrap()
     });
-    println!("full render with settling, all files in parallel: {full:.1?}, {} B", rendering.bundle.size());
+    println!("full render with encoding, all files in parallel: {full:.1?}, {} B", rendering.bundle.size());
     let renderer = RefCell::new(Renderer::checked(Checked::Never));
     let stores = RefCell::new(snapshots.clone());
     let render = || {

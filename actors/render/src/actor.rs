@@ -4,12 +4,12 @@
 
 use crate::{
     block_cache::CacheSize,
+    bundle::{Renderer, Rendering, UncacheableBlock},
     engine::CompileCache,
     fallback::{FallbackConfig, FallbackInputs},
     fork::RendererFork,
     input::{RenderJob, RenderLimits},
     quarantine::QuarantinedRender,
-    render::{Renderer, Rendering, UncacheableBlock},
 };
 use actix::prelude::*;
 use haptic_attribution::{
@@ -66,7 +66,7 @@ impl Message for ForkRequested {
 pub struct RenderActor {
     own: OwnHandle<Self>,
     options: RenderOptions,
-    workshop: RendererState,
+    state: RendererState,
     /// Bytes of objects that each of the last attempts, but the last one, may keep the only copy of.
     alone: Vec<usize>,
     detail: Detail,
@@ -77,9 +77,9 @@ struct RendererState {
     renderer: Renderer,
     quarantine: QuarantineState,
     compiled: CompileCache,
-    stand_in: Option<FallbackConfig>,
-    /// Whether the last bundle is of what stands in.
-    stands_in: bool,
+    fallback: Option<FallbackConfig>,
+    /// Whether the last bundle is of the fallback.
+    renders_fallback: bool,
 }
 
 /// What came of a job.
@@ -118,8 +118,8 @@ impl RenderActor {
     /// An actor that has rendered nothing yet.
     #[must_use]
     pub fn new(own: OwnHandle<Self>, options: RenderOptions) -> Self {
-        let workshop = RendererState::continuing(&options);
-        Self { own, options, workshop, alone: Vec::new(), detail: Detail::default() }
+        let state = RendererState::continuing(&options);
+        Self { own, options, state, alone: Vec::new(), detail: Detail::default() }
     }
 
     fn finished(&mut self, order: &RenderOrder, done: RenderedJob, took: Duration) -> RenderEnded {
@@ -129,21 +129,21 @@ impl RenderActor {
         self.detail.renders = outcome.renders;
         self.note_attempt(order, &config, &outcome);
         self.emit_quarantine(generation, &order.snapshots);
-        if let Some(holds) = self.workshop.renderer.holds() {
+        if let Some(holds) = self.state.renderer.holds() {
             self.options.holds.publish_if_changed(Some(holds));
         }
         self.detail.generation = generation;
         self.detail.config_revision = config.revision;
         self.detail.took_ms = took.as_millis();
-        let CacheSize { blocks, untracked, printed, bytes } = self.workshop.renderer.cache();
+        let CacheSize { blocks, untracked, printed, bytes } = self.state.renderer.cache();
         (self.detail.kept_blocks, self.detail.kept_bytes) = (blocks, bytes);
         (self.detail.printed_blocks, self.detail.untracked_blocks) = (printed, untracked);
         self.options.events.emit(Event::Kept { by: CachingStage::Render, bytes });
-        if let Some(diagnostic) = self.workshop.renderer.take_difference() {
+        if let Some(diagnostic) = self.state.renderer.take_difference() {
             self.options.events.emit(Event::RenderDiffered { generation, diagnostic });
         }
         let now = Instant::now();
-        let again_at = if outcome.again { Some(now) } else { self.workshop.due(now) };
+        let again_at = if outcome.again { Some(now) } else { self.state.due(now) };
         let snapshots = outcome.snapshots;
         match outcome.rendering {
             Ok(Rendering { bundle, warnings, findings, gateway_verdicts }) => {
@@ -160,13 +160,13 @@ impl RenderActor {
                     took,
                     kept: blocks.saturating_sub(printed.saturating_sub(untracked)),
                     printed,
-                    untracked: self.workshop.uncacheable(),
+                    untracked: self.state.uncacheable(),
                 });
                 for diagnostic in warnings.iter().cloned() {
                     self.options.events.emit(Event::Warned { generation, diagnostic });
                 }
                 let fleet = Arc::clone(&order.fleet);
-                let hindsight = self.workshop.quarantine().previous_failures(now);
+                let hindsight = self.state.quarantine().previous_failures(now);
                 let rendered = Rendered {
                     reconcile: order.reconcile.clone(),
                     config,
@@ -219,7 +219,7 @@ impl RenderActor {
             given: order.snapshots.clone(),
             snapshots: outcome.snapshots.clone(),
             fleet: order.fleet.clone(),
-            held: self.workshop.quarantine().described(),
+            held: self.state.quarantine().described(),
             outcome: digest.map_err(|faults| faults.clone().into_diagnostics()),
         };
         self.alone.extend(self.options.attempted.latest().last().map(|last| last.bytes_alone(&attempt)));
@@ -240,7 +240,7 @@ impl RenderActor {
 
     /// Publishes what is held back, and tells what is news in it.
     fn emit_quarantine(&mut self, generation: Generation, snapshots: &Snapshots) {
-        let (before, after) = (self.options.quarantine.latest(), self.workshop.quarantine().described());
+        let (before, after) = (self.options.quarantine.latest(), self.state.quarantine().described());
         let (entered, left) = quarantine::changes(&before, &after, snapshots);
         let held = after.held.len();
         self.detail.held_back = held;
@@ -254,7 +254,7 @@ impl RenderActor {
 impl RendererState {
     fn new(renderer: fn() -> Renderer) -> Self {
         let (quarantine, compiled) = (QuarantineState::default(), CompileCache::default());
-        Self { renderer: renderer(), quarantine, compiled, stand_in: None, stands_in: false }
+        Self { renderer: renderer(), quarantine, compiled, fallback: None, renders_fallback: false }
     }
 
     /// One that knows only what is kept of hosts.
@@ -268,12 +268,15 @@ impl RendererState {
 
     /// Of what was rendered last.
     fn quarantine(&self) -> &QuarantineState {
-        self.stand_in.as_ref().filter(|_| self.stands_in).map_or(&self.quarantine, FallbackConfig::quarantine)
+        self.fallback
+            .as_ref()
+            .filter(|_| self.renders_fallback)
+            .map_or(&self.quarantine, FallbackConfig::quarantine)
     }
 
     /// When another render may give something else though nothing changes until then.
     fn due(&self, now: Instant) -> Option<Instant> {
-        let quarantines = [Some(&self.quarantine), self.stand_in.as_ref().map(FallbackConfig::quarantine)];
+        let quarantines = [Some(&self.quarantine), self.fallback.as_ref().map(FallbackConfig::quarantine)];
         let tries = quarantines
             .into_iter()
             .flatten()
@@ -285,8 +288,9 @@ impl RendererState {
     /// How many blocks of each template had to be printed anew.
     fn uncacheable(&self) -> BTreeMap<Arc<str>, usize> {
         let mut counts = BTreeMap::new();
-        let stand_in = self.stand_in.as_ref().filter(|_| self.stands_in).and_then(FallbackConfig::compiled);
-        if let Some(compiled) = stand_in.or(self.compiled.last()) {
+        let fallback =
+            self.fallback.as_ref().filter(|_| self.renders_fallback).and_then(FallbackConfig::compiled);
+        if let Some(compiled) = fallback.or(self.compiled.last()) {
             for UncacheableBlock { block, count, .. } in self.renderer.uncacheable(compiled) {
                 *counts.entry(block.template).or_default() += count;
             }
@@ -297,22 +301,22 @@ impl RendererState {
     /// The newest configuration; while it is refused, the last good one.
     fn work(&mut self, order: &RenderOrder, limits: &RenderLimits) -> RenderedJob {
         let generation = order.reconcile.generation;
-        let moment = RenderTiming { generation, now: Instant::now(), good: order.good.as_ref() };
-        self.stand_in =
-            FallbackConfig::of(&order.config, moment.good, self.stand_in.take(), &self.quarantine);
-        self.renderer.set_time(moment.now);
+        let timing = RenderTiming { generation, now: Instant::now(), good: order.good.as_ref() };
+        self.fallback =
+            FallbackConfig::of(&order.config, timing.good, self.fallback.take(), &self.quarantine);
+        self.renderer.set_time(timing.now);
         self.renderer.set_date(SystemTime::now());
-        let outcome = self.render_newest(order, limits, &moment);
+        let outcome = self.render_newest(order, limits, &timing);
         let RenderOrder { snapshots, fleet, .. } = order;
         let cluster = FallbackInputs { snapshots, fleet, limits };
-        let instead = match (&outcome.rendering, &mut self.stand_in) {
-            (Err(_), Some(stand_in)) if !outcome.again => {
-                let rendered = stand_in.render(&mut self.renderer, cluster, &order.complaints, &moment);
-                rendered.map(|rendered| (rendered, stand_in.config().clone()))
+        let instead = match (&outcome.rendering, &mut self.fallback) {
+            (Err(_), Some(fallback)) if !outcome.again => {
+                let rendered = fallback.render(&mut self.renderer, cluster, &order.complaints, &timing);
+                rendered.map(|rendered| (rendered, fallback.config().clone()))
             }
             _ => None,
         };
-        self.stands_in = instead.is_some();
+        self.renders_fallback = instead.is_some();
         let is_tried = outcome.renders > 0;
         let Some((rendered, config)) = instead else {
             return RenderedJob { outcome, config: order.config.clone(), refused: Vec::new(), is_tried };
@@ -325,7 +329,7 @@ impl RendererState {
         &mut self,
         order: &RenderOrder,
         limits: &RenderLimits,
-        moment: &RenderTiming<'_>,
+        timing: &RenderTiming<'_>,
     ) -> QuarantinedRender {
         let compiled = match self.compiled.of(&order.config) {
             Ok(compiled) => compiled,
@@ -334,9 +338,9 @@ impl RendererState {
         let (config, snapshots, fleet) = (&*order.config, &*order.snapshots, &*order.fleet);
         let job = RenderJob { compiled: &*compiled, config, snapshots, fleet, limits };
         for complaint in &order.complaints {
-            job.receive(complaint, &mut self.quarantine, &self.renderer, moment);
+            job.receive(complaint, &mut self.quarantine, &self.renderer, timing);
         }
-        job.render(&mut self.quarantine, &mut self.renderer, moment)
+        job.render(&mut self.quarantine, &mut self.renderer, timing)
     }
 }
 
@@ -354,22 +358,22 @@ impl Handler<RenderRequested> for RenderActor {
     fn handle(&mut self, request: RenderRequested, context: &mut Self::Context) -> Self::Result {
         self.own.received::<RenderRequested>(context);
         self.options.events.emit(Event::Waited { stage: WaitingStage::Render, took: request.waited() });
-        let mut workshop = std::mem::replace(&mut self.workshop, RendererState::new(self.options.renderer));
+        let mut state = std::mem::replace(&mut self.state, RendererState::new(self.options.renderer));
         let (started, limits, task) = (Instant::now(), self.options.limits, request.payload.clone());
         let work = cpu("render", move || {
-            let done = workshop.work(&task, &limits);
-            (workshop, done)
+            let done = state.work(&task, &limits);
+            (state, done)
         });
         let order = request.payload;
         let ended = work.instrument(request.span).into_actor(self).map(move |result, actor, _| {
             let done = match result {
-                Ok((workshop, done)) => {
-                    actor.workshop = workshop;
+                Ok((state, done)) => {
+                    actor.state = state;
                     done
                 }
                 // What was kept is lost with the thread's work; the next render begins afresh.
                 Err(panicked) => {
-                    actor.workshop = RendererState::continuing(&actor.options);
+                    actor.state = RendererState::continuing(&actor.options);
                     let outcome = failed(vec![Diagnostic::error("render", panicked.to_string())], &order);
                     RenderedJob { outcome, config: order.config.clone(), refused: Vec::new(), is_tried: true }
                 }
@@ -386,15 +390,15 @@ impl Handler<ForkRequested> for RenderActor {
     /// Of 100,000 Ingresses it takes a tenth of a second: others on this thread do not wait for it.
     fn handle(&mut self, _: ForkRequested, context: &mut Self::Context) -> Self::Result {
         self.own.received::<ForkRequested>(context);
-        let workshop = std::mem::replace(&mut self.workshop, RendererState::new(self.options.renderer));
+        let state = std::mem::replace(&mut self.state, RendererState::new(self.options.renderer));
         let work = cpu("fork", move || {
-            let fork = RendererFork::of(&workshop.renderer, &workshop.compiled);
-            (workshop, fork)
+            let fork = RendererFork::of(&state.renderer, &state.compiled);
+            (state, fork)
         });
         let forked = work.into_actor(self).map(|result, actor, _| {
-            let (workshop, fork) = result
+            let (state, fork) = result
                 .unwrap_or_else(|_| (RendererState::continuing(&actor.options), RendererFork::default()));
-            actor.workshop = workshop;
+            actor.state = state;
             fork
         });
         AtomicResponse::new(Box::pin(forked))

@@ -4,11 +4,10 @@
 //! Pure. Whether the new one is tried again, and when, is the [quarantine](haptic_attribution::quarantine)'s to say.
 
 use crate::{
-    compiled::Compiled,
-    engine::CompileCache,
+    bundle::Renderer,
+    engine::{CompileCache, compiled::Compiled},
     input::{RenderJob, RenderLimits},
     quarantine::QuarantinedRender,
-    render::Renderer,
 };
 use haptic_attribution::quarantine::{QuarantineState, RenderTiming};
 use haptic_model::{ActiveConfig, FailureReports, Fleet, Snapshots, pipeline::RenderBasis};
@@ -34,8 +33,8 @@ pub struct FallbackInputs<'c> {
 }
 
 impl FallbackConfig {
-    /// What stands in for `config` should it be refused: what passed last, if `config` is another one. `before` is what stood in until
-    /// now, and `quarantine` the one of the configuration before `config`, or of `config`.
+    /// What is rendered in place of `config` should it be refused: what passed last, if `config` is another one. `before` is the
+    /// fallback until now, and `quarantine` the one of the configuration before `config`, or of `config`.
     #[must_use]
     pub fn of(
         config: &ActiveConfig,
@@ -43,7 +42,7 @@ impl FallbackConfig {
         before: Option<Self>,
         quarantine: &QuarantineState,
     ) -> Option<Self> {
-        let good = good.filter(|good| can_stand_in(&good.config, config))?;
+        let good = good.filter(|good| can_replace(&good.config, config))?;
         if before.as_ref().is_some_and(|before| before.config.revision == good.config.revision) {
             return before;
         }
@@ -52,7 +51,7 @@ impl FallbackConfig {
         Some(Self { config: good.config.clone(), quarantine, compiled: CompileCache::default() })
     }
 
-    /// The configuration that stands in.
+    /// The last good configuration.
     #[must_use]
     pub fn config(&self) -> &Arc<ActiveConfig> {
         &self.config
@@ -76,21 +75,21 @@ impl FallbackConfig {
         renderer: &mut Renderer,
         cluster: FallbackInputs<'_>,
         complaints: &FailureReports,
-        moment: &RenderTiming<'_>,
+        timing: &RenderTiming<'_>,
     ) -> Option<QuarantinedRender> {
         let compiled = self.compiled.of(&self.config).ok()?;
         let FallbackInputs { snapshots, fleet, limits } = cluster;
         let job = RenderJob { compiled: &*compiled, config: &self.config, snapshots, fleet, limits };
         for complaint in complaints {
-            job.receive(complaint, &mut self.quarantine, renderer, moment);
+            job.receive(complaint, &mut self.quarantine, renderer, timing);
         }
-        let outcome = job.render(&mut self.quarantine, renderer, moment);
+        let outcome = job.render(&mut self.quarantine, renderer, timing);
         outcome.rendering.is_ok().then_some(outcome)
     }
 }
 
 /// Objects must be watched for both alike, and files lie where they lay.
-fn can_stand_in(good: &ActiveConfig, new: &ActiveConfig) -> bool {
+fn can_replace(good: &ActiveConfig, new: &ActiveConfig) -> bool {
     let (one, other) = (&good.spec, &new.spec);
     !Arc::ptr_eq(one, other)
         && one.watched_resources == other.watched_resources

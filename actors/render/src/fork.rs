@@ -1,7 +1,7 @@
 //! A renderer beside the pipeline's that knows all that it knows: what objects printed is the same memory in both, so that what would be is
 //! rendered as fast as what is, and takes little more.
 
-use crate::{engine::CompileCache, render::Renderer};
+use crate::{bundle::Renderer, engine::CompileCache};
 
 /// A renderer, and the templates that it rendered last. Nothing that is rendered with it is known to the one that it was forked from.
 #[derive(Debug)]

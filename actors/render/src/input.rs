@@ -1,6 +1,6 @@
 //! What a render reads, how each look into it is noted, and what it may use up.
 
-use crate::{compiled::Compiled, value::Value};
+use crate::{engine::compiled::Compiled, value::Value};
 use haptic_model::{ActiveConfig, Fleet, Snapshots, crd::LimitsSpec};
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! Renders without what is [held back](haptic_attribution::quarantine), so that one bad object never stops the others.
 
 use crate::{
+    bundle::{Renderer, Rendering},
     input::RenderJob,
-    render::{Renderer, Rendering},
 };
 use haptic_attribution::quarantine::{self, GivenInputs, QuarantineState, RenderTiming};
 use haptic_model::{FailureReport, Snapshots};
@@ -17,10 +17,10 @@ impl RenderJob<'_> {
         &self,
         quarantine: &mut QuarantineState,
         renderer: &mut Renderer,
-        moment: &RenderTiming<'_>,
+        timing: &RenderTiming<'_>,
     ) -> QuarantinedRender {
         let attempt = |snapshots: &Snapshots| renderer.attempt(&RenderJob { snapshots, ..*self });
-        quarantine.render(attempt, &self.given(), moment)
+        quarantine.render(attempt, &self.given(), timing)
     }
 
     /// Takes in what a later stage found; each report counts once. `renderer` knows what blocks had read.
@@ -29,10 +29,10 @@ impl RenderJob<'_> {
         report: &Arc<FailureReport>,
         quarantine: &mut QuarantineState,
         renderer: &Renderer,
-        moment: &RenderTiming<'_>,
+        timing: &RenderTiming<'_>,
     ) {
         let reads_of = |objects: &[&Arc<_>]| renderer.reads_of(objects.iter().copied());
-        quarantine.receive(report, reads_of, &self.given(), moment);
+        quarantine.receive(report, reads_of, &self.given(), timing);
     }
 
     fn given(&self) -> GivenInputs<'_> {

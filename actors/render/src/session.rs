@@ -3,20 +3,21 @@
 //! Functions get a session and nothing else, so they work the same in every engine.
 
 use crate::{
-    block_cache::{BlockCache, BlockNumber, FreshBlock, PrintedBlock},
-    cached_block::BlockPosition,
-    captured::{Around, Boundary, LookupResult, Uncacheable},
-    compiled::RenderedFile,
-    effects::{AddedFile, BlockEffects},
-    framing::FramedText,
+    block_cache::{
+        BlockCache, BlockNumber, FreshBlock, PrintedBlock,
+        block::BlockPosition,
+        captured::{Around, Boundary, LookupResult, Uncacheable},
+    },
+    engine::{compiled::RenderedFile, patterns::PatternCache},
     input::RenderInput,
-    output::{BufferedBytes, PrintedObject},
-    patterns::PatternCache,
-    recent::RecentObjects,
+    output::{
+        BufferedBytes, PrintedObject,
+        effects::{AddedFile, BlockEffects},
+        framing::FramedText,
+    },
     servers::{destinations::meanings, fleet_services},
-    value::Value,
+    value::{Value, recent_objects::RecentObjects, watched::Watched},
     warnings::{SENTENCE, shortened},
-    watched::Watched,
 };
 use haptic_attribution::faults::{Fault, FaultKind, MOST_OF_ONE, MOST_TOLD};
 use haptic_model::{
@@ -47,7 +48,7 @@ type SecretEntry = (Arc<ObjectRef>, u64, Arc<str>);
 pub struct Session<'a> {
     input: RenderInput<'a>,
     /// The render before; blocks are watched for the next one only where there is this.
-    recall: Option<&'a BlockCache<'a>>,
+    cache: Option<&'a BlockCache<'a>>,
     patterns: &'a PatternCache,
     state: RefCell<State>,
     /// What has come to be held since it was last asked for.
@@ -101,18 +102,18 @@ impl<'a> Session<'a> {
     /// A session that has read nothing yet.
     #[must_use]
     pub(crate) fn new(input: RenderInput<'a>, patterns: &'a PatternCache) -> Self {
-        Self { input, recall: None, patterns, state: RefCell::default(), held: Cell::default() }
+        Self { input, cache: None, patterns, state: RefCell::default(), held: Cell::default() }
     }
 
     /// The same, with what is known of the render before.
     #[must_use]
-    pub fn recalling(self, recall: Option<&'a BlockCache<'a>>) -> Self {
-        Self { recall, ..self }
+    pub fn with_cache(self, cache: Option<&'a BlockCache<'a>>) -> Self {
+        Self { cache, ..self }
     }
 
     /// What is known of the render before, where an outermost object's block begins.
     pub(crate) fn block_cache(&self) -> Option<&'a BlockCache<'a>> {
-        self.recall.filter(|_| self.state.borrow().owners.is_empty())
+        self.cache.filter(|_| self.state.borrow().owners.is_empty())
     }
 
     /// What is rendered from.
@@ -135,7 +136,7 @@ impl<'a> Session<'a> {
             return Ok(found);
         }
         let store = self.store(resource)?;
-        let found = match self.recall.and_then(BlockCache::lists).filter(|_| key.is_empty()) {
+        let found = match self.cache.and_then(BlockCache::lists).filter(|_| key.is_empty()) {
             Some(lists) => lists.all(resource, store),
             None => self.search(store, &key),
         };
@@ -575,8 +576,8 @@ impl<'a> Session<'a> {
         Ok(decoded)
     }
 
-    /// What came of the render, besides `marked` text.
-    pub(crate) fn finish(self, marked: FramedText) -> RenderedFile {
+    /// What came of the render, besides the `framed` text.
+    pub(crate) fn finish(self, framed: FramedText) -> RenderedFile {
         let State { mut outside, printed, block, mut warnings, warned_outside, faults, added, .. } =
             self.state.into_inner();
         outside.extend(block.reads);
@@ -584,7 +585,7 @@ impl<'a> Session<'a> {
             warnings.push(Diagnostic::warning("render", format!("and {more} more warnings")));
         }
         let added = added.into_values().collect();
-        RenderedFile { marked, outside, blocks: printed, warnings, faults, added }
+        RenderedFile { framed, outside, blocks: printed, warnings, faults, added }
     }
 
     /// What objects were at fault for, when the render stopped.

@@ -197,7 +197,7 @@ fn each_object_is_a_piece_of_its_own_with_what_it_read() {
         .endpoints("default", "shop", 1, &["10.0.0.1"]);
     let nothing = FileCache::default();
     let rendered = setup.rendered_with(Some(&BlockCache::new(&nothing, &setup.snapshots())));
-    assert_eq!(rendered.marked.pieces.len(), 4);
+    assert_eq!(rendered.framed.pieces.len(), 4);
     let outside: Vec<&str> = rendered.outside.iter().map(|r| &*r.resource).collect();
     assert_eq!(outside, ["ingresses"]);
     let blocks: Vec<String> = rendered

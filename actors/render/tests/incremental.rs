@@ -302,7 +302,7 @@ fn object_of(reference: Arc<ObjectRef>, service: &str, value: Option<&str>) -> O
     Object { version: 0, json: serde_json::to_vec(&json).unwrap().into(), reference }
 }
 
-/// Mostly harmless values; a few that a template or the settling pass refuses.
+/// Mostly harmless values; a few that a template or the encoder refuses.
 fn value_of(number: u8) -> Option<&'static str> {
     match number {
         0..=5 => Some("one"),

@@ -413,7 +413,7 @@ fn the_example_of_the_original_design_prints_what_python_prints() {
     for file in bundle.files.values() {
         let name = &*file.key.name;
         let kind = if name.ends_with(".map") { "maps" } else { "files" };
-        // Where a line of a map ends is the settling pass's; what was stored ends with a line end.
+        // Where a line of a map ends is the encoder's; what was stored ends with a line end.
         let text = file.text.to_string();
         let expected = python(&format!("{kind}/{name}"));
         assert_eq!(text.strip_suffix('\n').unwrap_or(&text), expected.trim_end_matches('\n'), "{name}");

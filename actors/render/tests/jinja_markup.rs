@@ -78,7 +78,7 @@ fn template() -> impl Strategy<Value = String> {
 /// What stands outside of values, and how many values there are.
 fn skeleton(template: &str, h: &str, g: &str) -> Option<(String, usize)> {
     let setup = Setup::new(template).jinja().extra(json!({"h": h, "g": g}));
-    let text = crate::support::marked_or_not(&setup).ok()?;
+    let text = crate::support::framed_or_not(&setup).ok()?;
     let (mut outside, mut values, mut within, mut in_mark) = (String::new(), 0, false, false);
     for c in text.chars() {
         match c {

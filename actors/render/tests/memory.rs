@@ -196,8 +196,8 @@ fn in_a_process_of_its_own() {
         limits: &limits,
     };
     for generation in 1..20 {
-        let moment = RenderTiming { generation: Generation(generation), now: Instant::now(), good: None };
-        let outcome = job.render(&mut quarantine, &mut renderer, &moment);
+        let timing = RenderTiming { generation: Generation(generation), now: Instant::now(), good: None };
+        let outcome = job.render(&mut quarantine, &mut renderer, &timing);
         let rendering = match outcome.rendering {
             Ok(rendering) => rendering,
             Err(_) if outcome.again => continue,

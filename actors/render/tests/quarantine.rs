@@ -373,25 +373,25 @@ fn while_a_new_configuration_is_refused_the_last_good_one_is_rendered_with_what_
     cluster.render().rendering.unwrap();
     configure(&mut cluster, &TEMPLATE.replace("rule.host}}\n", "rule.hots}}\n"));
     let new = cluster.config.clone();
-    let stand_in = |new: &ActiveConfig, cluster: &Cluster| {
+    let fallback_for = |new: &ActiveConfig, cluster: &Cluster| {
         FallbackConfig::of(new, cluster.good.as_ref(), None, &cluster.quarantine)
     };
-    let mut instead = stand_in(&new, &cluster).unwrap();
+    let mut instead = fallback_for(&new, &cluster).unwrap();
     cluster.render().rendering.unwrap_err();
     cluster.change(|setup| put(put(setup, "b", "b.example"), "worse", "control\u{7}"));
     let (snapshots, fleet, limits) = (cluster.setup.snapshots(), Fleet::default(), RenderLimits::default());
     let given = fallback::FallbackInputs { snapshots: &snapshots, fleet: &fleet, limits: &limits };
-    let moment = RenderTiming { generation: Generation(9), now: cluster.now, good: cluster.good.as_ref() };
-    let outcome = instead.render(&mut cluster.renderer, given, &Vec::new(), &moment).unwrap();
+    let timing = RenderTiming { generation: Generation(9), now: cluster.now, good: cluster.good.as_ref() };
+    let outcome = instead.render(&mut cluster.renderer, given, &Vec::new(), &timing).unwrap();
     let text = outcome.rendering.unwrap().bundle.config.text.to_string();
     assert!(text.contains("a.example") && text.contains("b.example"), "{text}");
     let held = instead.quarantine().described().held;
     assert_eq!(held.keys().map(|object| &*object.name).collect::<Vec<_>>(), ["bad", "worse"]);
 
-    assert!(stand_in(&cluster.good.as_ref().unwrap().config, &cluster).is_none(), "it is the same one");
+    assert!(fallback_for(&cluster.good.as_ref().unwrap().config, &cluster).is_none(), "it is the same one");
     let mut other = new.clone();
     Arc::make_mut(&mut other.spec).watched_resources.remove("services");
-    assert!(stand_in(&other, &cluster).is_none(), "what it watches is not there any more");
+    assert!(fallback_for(&other, &cluster).is_none(), "what it watches is not there any more");
 }
 
 fn map_of(outcome: &QuarantinedRender) -> String {

@@ -4,7 +4,7 @@
 //! A line is looked at with a placeholder for each value: what is a path, and which line is a directive, is the template's word alone.
 
 use super::framed::LineSpan;
-use crate::{framing, functions::path_of};
+use crate::{functions::path_of, output::framing};
 use haptic_haproxy::{SectionKind, views::with_files_renamed};
 use haptic_model::{ActiveConfig, Diagnostic, FileKey, FileKind, TransportKind};
 use std::collections::BTreeMap;

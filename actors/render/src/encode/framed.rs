@@ -1,9 +1,9 @@
-//! Reads marked text: lines, and in them template text, values and marks.
+//! Reads framed text: lines, and in them template text, values and marks.
 //!
 //! A newline inside a value does not end a line. Text whose marks do not fit together is an error of the engine and
 //! is reported as such; nothing here looks at what values contain.
 
-use crate::framing;
+use crate::output::framing;
 use haptic_model::Diagnostic;
 
 /// A place in a template: index of its name, and line from 1.
@@ -59,7 +59,7 @@ impl<'l> LineSpan<'l> {
     }
 }
 
-/// What stands in marked text.
+/// What stands in framed text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Item<'l> {
     Template(&'l str),
@@ -83,7 +83,7 @@ impl MalformedText {
     }
 }
 
-/// The first line of a marked text.
+/// The first line of a framed text.
 pub(super) struct LineEnd {
     /// Its bytes, with the newline.
     pub length: usize,

@@ -1,7 +1,7 @@
 //! Equal fragments are the same piece of memory from one generation of a file to the next.
 
 use super::{Encoded, FileFormat, Fitting, provenance::OutputPart};
-use crate::framing::FramedText;
+use crate::output::framing::FramedText;
 use haptic_attribution::Fault;
 use haptic_model::Diagnostic;
 use haptic_text::{Fragment, Text, TextBuilder, TextRun};
@@ -10,14 +10,14 @@ use std::{
     hash::{DefaultHasher, Hash, Hasher},
 };
 
-/// Settles the generations of one file and remembers the last one's fragments, so that unchanged ones are the
+/// Encodes the generations of one file and remembers the last one's fragments, so that unchanged ones are the
 /// same `Arc` again. A refused generation is not remembered.
 #[derive(Clone, Debug, Default)]
 pub struct FileEncoder {
     last: Text,
 }
 
-/// One generation of a file, as far as it could be settled.
+/// One generation of a file, as far as it could be encoded.
 pub(crate) struct EncodedGeneration {
     /// The file, unless anything was refused.
     pub text: Option<Text>,
@@ -32,19 +32,19 @@ pub(crate) struct EncodedGeneration {
 }
 
 impl FileEncoder {
-    /// As [`settle`](super::settle()), with the fragments of the generation before where they are equal.
+    /// As [`encode`](super::encode()), with the fragments of the generation before where they are equal.
     ///
     /// # Errors
-    /// As [`settle`](super::settle()).
+    /// As [`encode`](super::encode()).
     pub fn encode(
         &mut self,
         reading: impl Into<FileFormat>,
-        marked: &FramedText,
+        framed: &FramedText,
     ) -> Result<Text, Vec<Diagnostic>> {
-        let settled = self
-            .encode_fragments(reading.into(), marked, &Fitting::default())
+        let encoded = self
+            .encode_fragments(reading.into(), framed, &Fitting::default())
             .map_err(|diagnostic| vec![diagnostic])?;
-        settled.text.ok_or_else(|| settled.refused.into_iter().map(|fault| fault.diagnostic).collect())
+        encoded.text.ok_or_else(|| encoded.refused.into_iter().map(|fault| fault.diagnostic).collect())
     }
 
     /// The same, with what became of each piece.
@@ -54,11 +54,11 @@ impl FileEncoder {
     pub(crate) fn encode_fragments(
         &mut self,
         reading: FileFormat,
-        marked: &FramedText,
+        framed: &FramedText,
         fitting: &Fitting,
     ) -> Result<EncodedGeneration, Diagnostic> {
-        let settled = super::pieces(reading, marked, fitting).map_err(|malformed| malformed.diagnostic())?;
-        let Encoded { mut parts, of_piece, refused, refused_pieces, notices } = settled;
+        let encoded = super::pieces(reading, framed, fitting).map_err(|malformed| malformed.diagnostic())?;
+        let Encoded { mut parts, of_piece, refused, refused_pieces, notices } = encoded;
         let mut known = self.not_kept(&parts);
         for part in &mut parts {
             if let OutputPart::Fresh(fragment) = part {

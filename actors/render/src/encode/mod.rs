@@ -1,11 +1,11 @@
-//! The settling pass: turns what the engine printed into a file in which every value is only a value.
+//! The encoder: turns what the engine printed into a file in which every value is only a value.
 //!
-//! What a template says is structure, what an expression prints is a value. One pass over the marked text runs the
+//! What a template says is structure, what an expression prints is a value. One pass over the framed text runs the
 //! file kind's own lexer, encodes each value for the place it stands in, and refuses what no encoding can keep from
 //! being structure. Its marks become provenance: template line and object for every line of the file. Each line with values
 //! is then read again by a [proof] that shares nothing with all this.
 //!
-//! `haproxy -c` accepts injected directives, so this pass is the defence against hostile objects. It must never
+//! `haproxy -c` accepts injected directives, so the encoder is the defence against hostile objects. It must never
 //! trust a value, guess in its favour, panic, or do I/O.
 
 mod certificate_list;
@@ -24,7 +24,7 @@ mod refusal;
 #[cfg(test)]
 mod tests;
 
-use crate::framing::{FramedFragment, FramedText};
+use crate::output::framing::{FramedFragment, FramedText};
 pub(crate) use fitting::Fitting;
 use fitting::{Fitted, with_placeholders};
 use framed::{LineEnd, LineSpan};
@@ -82,16 +82,16 @@ impl From<FileKind> for FileFormat {
 /// # Errors
 /// Every value that no encoding can make harmless where it stands (source `structure`, a bounded number of each object):
 /// each names the object, the template line, the place, the value, and how to write it instead.
-pub fn encode(reading: impl Into<FileFormat>, marked: &FramedText) -> Result<Text, Vec<Diagnostic>> {
-    let settled = pieces(reading.into(), marked, &Fitting::default())
+pub fn encode(reading: impl Into<FileFormat>, framed: &FramedText) -> Result<Text, Vec<Diagnostic>> {
+    let encoded = pieces(reading.into(), framed, &Fitting::default())
         .map_err(|malformed| vec![malformed.diagnostic()])?;
-    match settled.refused.is_empty() {
-        true => Ok(intern::text_of(settled.parts)),
-        false => Err(settled.refused.into_iter().map(|fault| fault.diagnostic).collect()),
+    match encoded.refused.is_empty() {
+        true => Ok(intern::text_of(encoded.parts)),
+        false => Err(encoded.refused.into_iter().map(|fault| fault.diagnostic).collect()),
     }
 }
 
-/// A settled file, with what became of each piece.
+/// An encoded file, with what became of each piece.
 struct Encoded {
     parts: Vec<OutputPart>,
     /// For each piece: the number of its part, where one is exactly the other.
@@ -106,7 +106,7 @@ struct Encoded {
 
 fn pieces(
     reading: FileFormat,
-    marked: &FramedText,
+    framed: &FramedText,
     fitting: &Fitting,
 ) -> Result<Encoded, framed::MalformedText> {
     let mut pass = Pass {
@@ -115,14 +115,14 @@ fn pieces(
         notices: Vec::new(),
         encoder: Encoder::new(reading),
         proof: EncodingProof::new(reading),
-        provenance: Provenance::new(marked, reading == FileFormat::Config),
-        refusals: Refusals::new(marked),
+        provenance: Provenance::new(framed, reading == FileFormat::Config),
+        refusals: Refusals::new(framed),
         spans: Vec::new(),
         carry: String::new(),
-        of_piece: Vec::with_capacity(marked.pieces.len()),
+        of_piece: Vec::with_capacity(framed.pieces.len()),
         refused_pieces: BTreeSet::new(),
     };
-    pass.run(&marked.pieces)?;
+    pass.run(&framed.pieces)?;
     Ok(pass.finish())
 }
 
@@ -151,11 +151,11 @@ impl<'m> Pass<'m> {
             let refused = self.refusals.count();
             match piece {
                 FramedFragment::Printed(text) => self.piece(text)?,
-                FramedFragment::Settled(fragment) if clean => {
+                FramedFragment::Kept(fragment) if clean => {
                     self.keep(OutputPart::Kept(fragment.clone()));
                 }
-                FramedFragment::SettledRun(run) if clean => self.keep(OutputPart::KeptRun(run.clone())),
-                FramedFragment::Settled(_) | FramedFragment::SettledRun(_) => {
+                FramedFragment::KeptRun(run) if clean => self.keep(OutputPart::KeptRun(run.clone())),
+                FramedFragment::Kept(_) | FramedFragment::KeptRun(_) => {
                     return Err(framed::MalformedText("settled lines inside a line"));
                 }
             }
@@ -323,7 +323,7 @@ impl Encoder {
         matches!(self, Self::General(_) | Self::Format(_))
     }
 
-    /// Text without values, or settled before.
+    /// Text without values, or encoded before.
     fn text(&mut self, text: &str) {
         match self {
             Self::General(response) => response.text(text),

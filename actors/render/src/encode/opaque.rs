@@ -126,7 +126,7 @@ impl Format {
         }
     }
 
-    /// Text without values, or settled before.
+    /// Text without values, or encoded before.
     pub fn text(&mut self, text: &str) {
         self.length += text.len();
         self.scan.template(text.as_bytes(), WordRole::Format);

@@ -1,7 +1,7 @@
-//! The proof that a settled line is what the template says: read as HAProxy reads it, it has the words that it has when
+//! The proof that an encoded line is what the template says: read as HAProxy reads it, it has the words that it has when
 //! each value is one harmless word, and in these words the values, byte for byte.
 //!
-//! It is there to find what the rest of the settling pass does wrong, so it shares nothing with it but the spans: its
+//! It is there to find what the rest of the encoder does wrong, so it shares nothing with it but the spans: its
 //! own tokenisers are written from HAProxy's `parse_line`, `pat_ref_read_from_file_smp` and `crtlist_parse_line`, byte by
 //! byte. It must not encode, repair or excuse anything. Whatever it finds is a defect of this program.
 
@@ -64,7 +64,7 @@ pub(super) struct EncodingProof {
     plain: Vec<u8>,
     meant: Tokens,
     expected: Tokens,
-    settled: Tokens,
+    encoded: Tokens,
 }
 
 impl EncodingProof {
@@ -74,18 +74,18 @@ impl EncodingProof {
             plain: Vec::new(),
             meant: Tokens::default(),
             expected: Tokens::default(),
-            settled: Tokens::default(),
+            encoded: Tokens::default(),
         }
     }
 
-    /// Compares a settled line, with its end if it has one, with what the template says.
+    /// Compares an encoded line, with its end if it has one, with what the template says.
     ///
     /// # Errors
     /// The first difference, with the value that makes it, as far as one can be told from the others.
     pub fn line<'s, 'l>(
         &mut self,
         spans: &'s [LineSpan<'l>],
-        settled: &str,
+        encoded: &str,
     ) -> Result<(), (&'s FramedValue<'l>, Breach)> {
         let read = match self.reading {
             FileFormat::Config => tokens::of_config,
@@ -113,11 +113,11 @@ impl EncodingProof {
         });
         let Some(first) = values.clone().next() else { return Ok(()) };
         let ends = |text: &[u8]| text.iter().filter(|b| **b == b'\n').count();
-        if ends(&self.plain) != ends(settled.as_bytes()) {
+        if ends(&self.plain) != ends(encoded.as_bytes()) {
             return Err((first, Breach::Lines));
         }
         read(&self.plain, &mut self.meant);
-        read(settled.as_bytes(), &mut self.settled);
+        read(encoded.as_bytes(), &mut self.encoded);
         self.expected.clear(self.meant.trouble);
         let mut directive = self.reading == FileFormat::Config;
         let mut conditional = false;
@@ -144,7 +144,7 @@ impl EncodingProof {
                 (directive, conditional) = (false, CONDITIONAL.contains(&word));
             }
         }
-        if self.expected == self.settled { Ok(()) } else { Err((first, Breach::Words)) }
+        if self.expected == self.encoded { Ok(()) } else { Err((first, Breach::Words)) }
     }
 }
 

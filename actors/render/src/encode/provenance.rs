@@ -4,7 +4,7 @@
 //! so a fragment means the same whatever stands before it.
 
 use super::framed::{Item, LineSpan, MalformedText, Position, PrintPosition, items};
-use crate::framing::FramedText;
+use crate::output::framing::FramedText;
 use haptic_haproxy::{SectionKind, views::server_count};
 use haptic_text::{Blame, Fragment, LineBlame, Sensitive, TextRun};
 use std::{ops::Range, sync::Arc};
@@ -21,7 +21,7 @@ const LONGEST_ESCAPED: usize = 16_384;
 pub(super) enum OutputPart {
     /// Written now.
     Fresh(Fragment),
-    /// Settled in a render before.
+    /// Encoded in a render before.
     Kept(Fragment),
     KeptRun(TextRun),
 }
@@ -36,7 +36,7 @@ impl OutputPart {
 }
 
 pub(super) struct Provenance<'m> {
-    marked: &'m FramedText,
+    framed: &'m FramedText,
     /// Whether it is haproxy.cfg.
     is_config: bool,
     position: Option<Position>,
@@ -65,9 +65,9 @@ pub(super) struct Provenance<'m> {
 }
 
 impl<'m> Provenance<'m> {
-    pub fn new(marked: &'m FramedText, is_config: bool) -> Self {
+    pub fn new(framed: &'m FramedText, is_config: bool) -> Self {
         Self {
-            marked,
+            framed,
             is_config,
             position: None,
             owners: Vec::new(),
@@ -80,9 +80,9 @@ impl<'m> Provenance<'m> {
             secrets: Vec::new(),
             hidden: Vec::new(),
             encoded: Vec::new(),
-            templates: Slots::new(marked.templates.len()),
-            objects: Slots::new(marked.objects.len()),
-            parts: Vec::with_capacity(marked.pieces.len()),
+            templates: Slots::new(framed.templates.len()),
+            objects: Slots::new(framed.objects.len()),
+            parts: Vec::with_capacity(framed.pieces.len()),
             section: (0, 0, SectionKind::Other(String::new())),
         }
     }
@@ -119,11 +119,11 @@ impl<'m> Provenance<'m> {
                 }
                 Item::Secret => self.next_is_secret = true,
                 Item::Position(position) => {
-                    known(&self.marked.templates, position.template)?;
+                    known(&self.framed.templates, position.template)?;
                     self.position = Some(position);
                 }
                 Item::Owner(owner) => {
-                    known(&self.marked.objects, owner)?;
+                    known(&self.framed.objects, owner)?;
                     self.owners.push(owner);
                 }
                 Item::Unown => {
@@ -222,7 +222,7 @@ impl<'m> Provenance<'m> {
     /// Where the current line is in the templates, if it stands in no object's block.
     pub fn place_outside_of_blocks(&self) -> Option<(&'m str, u32)> {
         let position = self.line.position.filter(|_| self.line.block.is_none())?;
-        Some((self.marked.templates.get(position.template as usize)?, position.line))
+        Some((self.framed.templates.get(position.template as usize)?, position.line))
     }
 
     /// Ends the fragment here, at a line's end.
@@ -238,7 +238,7 @@ impl<'m> Provenance<'m> {
         self.parts.len()
     }
 
-    /// Whole lines that were settled in a render before. No line may have begun.
+    /// Whole lines that were encoded in a render before. No line may have begun.
     pub fn keep(&mut self, part: OutputPart) {
         self.parts.push(part);
     }
@@ -253,7 +253,7 @@ impl<'m> Provenance<'m> {
     fn close(&mut self) {
         let mut blame = std::mem::take(&mut self.blame);
         let block = self.block.take().flatten();
-        blame.block = block.and_then(|block| self.marked.objects.get(block as usize)).cloned();
+        blame.block = block.and_then(|block| self.framed.objects.get(block as usize)).cloned();
         blame.secrets = joined(std::mem::take(&mut self.hidden));
         blame.encoded = std::mem::take(&mut self.encoded).into();
         self.parts.push(OutputPart::Fresh(Fragment::new(self.text.as_str(), Arc::new(blame))));
@@ -279,10 +279,10 @@ impl<'m> Provenance<'m> {
 
     fn line_blame(&mut self) -> LineBlame {
         let object =
-            self.line.owner.map(|o| self.objects.slot(o, &self.marked.objects, &mut self.blame.objects));
+            self.line.owner.map(|o| self.objects.slot(o, &self.framed.objects, &mut self.blame.objects));
         let (template, line) = match self.line.position {
             Some(p) => {
-                let slot = self.templates.slot(p.template, &self.marked.templates, &mut self.blame.templates);
+                let slot = self.templates.slot(p.template, &self.framed.templates, &mut self.blame.templates);
                 (u16::try_from(slot).unwrap_or(UNKNOWN_TEMPLATE), p.line)
             }
             None => (UNKNOWN_TEMPLATE, 0),

@@ -5,7 +5,7 @@ use super::{
     framed::{FramedValue, PrintPosition},
     proof::Breach,
 };
-use crate::{framing::FramedText, value::UNSAID, warnings::cut};
+use crate::{output::framing::FramedText, value::UNSAID, warnings::cut};
 use haptic_attribution::faults::{Fault, FaultKind, MOST_OF_ONE};
 use haptic_model::Diagnostic;
 use std::collections::HashMap;
@@ -77,7 +77,7 @@ pub(super) fn control(text: &str) -> Option<char> {
 
 /// All refusals of a file, up to a bound for each object.
 pub(super) struct Refusals<'m> {
-    marked: &'m FramedText,
+    framed: &'m FramedText,
     faults: Vec<Fault>,
     /// How many there are of each outermost block.
     counts: HashMap<Option<u32>, usize>,
@@ -85,8 +85,8 @@ pub(super) struct Refusals<'m> {
 }
 
 impl<'m> Refusals<'m> {
-    pub fn new(marked: &'m FramedText) -> Self {
-        Self { marked, faults: Vec::new(), counts: HashMap::new(), count: 0 }
+    pub fn new(framed: &'m FramedText) -> Self {
+        Self { framed, faults: Vec::new(), counts: HashMap::new(), count: 0 }
     }
 
     pub fn add(&mut self, value: &FramedValue<'_>, place: ValuePosition, refusal: ValueRefusal) {
@@ -114,7 +114,7 @@ impl<'m> Refusals<'m> {
             return;
         }
         *known += 1;
-        let object = block.and_then(|block| self.marked.objects.get(block as usize)).cloned();
+        let object = block.and_then(|block| self.framed.objects.get(block as usize)).cloned();
         let diagnostic = self.at(diagnostic, value.site);
         self.faults.push(Fault { object, kind: FaultKind::Value, diagnostic, reads: None });
     }
@@ -129,10 +129,10 @@ impl<'m> Refusals<'m> {
     }
 
     fn at(&self, diagnostic: Diagnostic, site: PrintPosition) -> Diagnostic {
-        let object = site.owner.and_then(|o| self.marked.objects.get(o as usize)).cloned();
+        let object = site.owner.and_then(|o| self.framed.objects.get(o as usize)).cloned();
         let diagnostic = diagnostic.of_object(object);
         let template =
-            site.position.and_then(|p| Some((self.marked.templates.get(p.template as usize)?, p.line)));
+            site.position.and_then(|p| Some((self.framed.templates.get(p.template as usize)?, p.line)));
         match template {
             Some((template, line)) => diagnostic.at_template(template, line, 0),
             None => diagnostic,

@@ -1,12 +1,12 @@
-//! The settling pass, case by case: what each place makes of a value, and what it refuses.
+//! The encoder, case by case: what each place makes of a value, and what it refuses.
 
 use super::*;
-use crate::framing;
+use crate::output::framing;
 use haptic_model::ObjectRef;
 use std::sync::Arc;
 
 /// `«value»`, `«arg:value»` and `«lf:value»` stand for what the engine prints; all belong to `ingresses shop/cart`.
-fn marked(template: &str) -> FramedText {
+fn framed(template: &str) -> FramedText {
     let text = template
         .replace("«arg:", &framing::ARGUMENT.to_string())
         .replace("«lf:", &framing::LOG_FORMAT.to_string())
@@ -19,8 +19,8 @@ fn marked(template: &str) -> FramedText {
     }
 }
 
-fn settled(kind: FileKind, template: &str) -> String {
-    match encode(kind, &marked(template)) {
+fn encoded(kind: FileKind, template: &str) -> String {
+    match encode(kind, &framed(template)) {
         Ok(text) => text.to_string(),
         Err(refused) => panic!("{template} was refused: {}", refused[0]),
     }
@@ -28,15 +28,15 @@ fn settled(kind: FileKind, template: &str) -> String {
 
 fn check(kind: FileKind, table: &[(&str, &str)]) {
     for (template, expected) in table {
-        assert_eq!(settled(kind, template), *expected, "{template}");
+        assert_eq!(encoded(kind, template), *expected, "{template}");
     }
 }
 
 /// Every template is refused with a message that has these words.
 fn refused(kind: FileKind, table: &[(&str, &str)]) {
     for (template, words) in table {
-        let Err(all) = encode(kind, &marked(template)) else {
-            panic!("{template} was let through as {}", settled(kind, template));
+        let Err(all) = encode(kind, &framed(template)) else {
+            panic!("{template} was let through as {}", encoded(kind, template));
         };
         let message = all[0].to_string();
         assert!(message.contains(words), "{template}: {message}");
@@ -409,7 +409,7 @@ fn every_line_is_traced_to_template_and_object() {
 
 #[test]
 fn lines_inside_values_of_opaque_files_are_traced() {
-    let text = encode(FileKind::General, &marked("a «b\nc» d\ne\n")).unwrap();
+    let text = encode(FileKind::General, &framed("a «b\nc» d\ne\n")).unwrap();
     let lines: Vec<_> = (1..=3).map(|n| text.origin(n).unwrap().line).collect();
     assert_eq!(lines, [7, 7, 8]);
     assert_eq!(text.origin(4), None);
@@ -417,13 +417,13 @@ fn lines_inside_values_of_opaque_files_are_traced() {
 
 #[test]
 fn unchanged_blocks_are_the_same_memory_in_the_next_generation() {
-    let mut settler = FileEncoder::default();
-    let before = settler.encode(FileKind::Config, &blocks("a")).unwrap();
-    let after = settler.encode(FileKind::Config, &blocks("c")).unwrap();
+    let mut encoder = FileEncoder::default();
+    let before = encoder.encode(FileKind::Config, &blocks("a")).unwrap();
+    let after = encoder.encode(FileKind::Config, &blocks("c")).unwrap();
     let same: Vec<_> = before.fragments().iter().zip(after.fragments()).map(|(b, a)| b.same(a)).collect();
     assert_eq!(same, [true, false, true, true]);
-    assert!(settler.encode(FileKind::Config, &blocks("a\n")).is_err());
-    let again = settler.encode(FileKind::Config, &blocks("c")).unwrap();
+    assert!(encoder.encode(FileKind::Config, &blocks("a\n")).is_err());
+    let again = encoder.encode(FileKind::Config, &blocks("c")).unwrap();
     assert!(
         again.fragments().get(1).unwrap().same(after.fragments().get(1).unwrap()),
         "a refused generation forgets nothing"
@@ -434,17 +434,17 @@ fn unchanged_blocks_are_the_same_memory_in_the_next_generation() {
 fn all_refusals_are_reported_up_to_a_bound() {
     let many = "  description «\0»\n".repeat(300);
     assert_eq!(
-        encode(FileKind::Config, &marked(&many)).unwrap_err().len(),
+        encode(FileKind::Config, &framed(&many)).unwrap_err().len(),
         haptic_attribution::faults::MOST_OF_ONE
     );
-    let two = encode(FileKind::Config, &marked("  description «»\n  description «\0»\n")).unwrap_err();
+    let two = encode(FileKind::Config, &framed("  description «»\n  description «\0»\n")).unwrap_err();
     assert_eq!(two.iter().filter_map(|d| Some(d.template.as_ref()?.line)).collect::<Vec<_>>(), [7, 8]);
 }
 
 #[test]
 fn long_and_unprintable_values_are_shown_shortened_and_escaped() {
     let message =
-        encode(FileKind::Config, &marked(&format!("  description «\u{1b}[31m{}»", "x".repeat(500))))
+        encode(FileKind::Config, &framed(&format!("  description «\u{1b}[31m{}»", "x".repeat(500))))
             .unwrap_err()[0]
             .to_string();
     assert!(message.contains(r"\u{1b}[31mxxx") && message.contains('…') && message.len() < 400, "{message}");
@@ -467,9 +467,9 @@ fn marks_that_do_not_fit_together_are_an_internal_error() {
         "\u{E00F}a\n".to_owned(),
     ];
     for text in texts {
-        let marked = FramedText { pieces: vec![text.as_str().into()], ..FramedText::default() };
+        let framed = FramedText { pieces: vec![text.as_str().into()], ..FramedText::default() };
         for kind in [FileKind::Config, FileKind::Map, FileKind::CrtList, FileKind::General] {
-            let errors = encode(kind, &marked).unwrap_err();
+            let errors = encode(kind, &framed).unwrap_err();
             assert!(errors[0].message.contains("internal error"), "{text:?}: {}", errors[0]);
         }
     }

@@ -6,11 +6,13 @@
 //! that a template makes itself.
 
 use crate::{
-    captured::Uncacheable,
-    compiled::ImpureBlock,
+    block_cache::captured::Uncacheable,
+    engine::{
+        compiled::ImpureBlock,
+        position::At,
+        program::{Program, Snippet},
+    },
     functions::{Function, Group},
-    position::At,
-    program::{Program, Snippet},
 };
 use std::{collections::BTreeSet, sync::Arc};
 

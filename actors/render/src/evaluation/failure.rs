@@ -1,6 +1,6 @@
 //! Why a render stopped: what is wrong, where, of which object, and which limit was passed.
 
-use crate::{output::Passed, position::At};
+use crate::{engine::position::At, output::Passed};
 use haptic_model::{Diagnostic, Limit, ObjectRef};
 use std::sync::Arc;
 

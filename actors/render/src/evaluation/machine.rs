@@ -2,13 +2,14 @@
 
 use super::failure::{EvaluationFailure, EvaluationResult};
 use crate::{
-    compiled::RenderedFile,
-    framing,
+    engine::{
+        compiled::RenderedFile,
+        position::{At, Segment},
+        program::{PartInputs, Program, Snippet},
+    },
     functions::{self, Function},
     input::RenderLimits,
-    output::Output,
-    position::{At, Segment},
-    program::{PartInputs, Program, Snippet},
+    output::{Output, framing},
     session::Session,
     value::Value,
 };

@@ -3,11 +3,12 @@
 
 use super::{failure::EvaluationResult, machine::Machine};
 use crate::{
-    cached_block::BlockPosition,
-    captured::{Alike, Around, Boundary, LookupResult, would_see_the_same},
-    position::At,
-    value::Value,
-    watched::Watched,
+    block_cache::{
+        block::BlockPosition,
+        captured::{Alike, Around, Boundary, LookupResult, would_see_the_same},
+    },
+    engine::position::At,
+    value::{Value, watched::Watched},
 };
 use std::sync::Arc;
 
@@ -39,14 +40,14 @@ impl Machine<'_> {
         body: BlockId,
         finds: impl Fn(&Around, &LookupResult, &Alike) -> bool,
     ) -> bool {
-        let Some(recall) = self.session.block_cache() else { return false };
-        let Some((number, kept)) = recall.find(body.block, object.object(), self.including.len()) else {
+        let Some(cache) = self.session.block_cache() else { return false };
+        let Some((number, kept)) = cache.find(body.block, object.object(), self.including.len()) else {
             return false;
         };
         let namespace = &object.reference().namespace;
         let stands = self.output.fits(namespace, &kept.site.indent, kept.most)
             && would_see_the_same(&kept.site.around, object.object(), |around, found| {
-                finds(around, found, recall.alike())
+                finds(around, found, cache.alike())
             })
             && self.session.again(number, kept.effects.as_deref());
         if stands {
@@ -63,8 +64,8 @@ impl Machine<'_> {
         list: Option<&Arc<Vec<Value>>>,
         items: impl Iterator<Item = Option<&'v Arc<Watched>>>,
     ) -> Option<Arc<Vec<usize>>> {
-        let recall = self.session.block_cache().filter(|recall| recall.has_groups_of(body.block))?;
-        let known = list.zip(recall.lists()).and_then(|(list, lists)| lists.addresses_of(list));
+        let cache = self.session.block_cache().filter(|cache| cache.has_groups_of(body.block))?;
+        let known = list.zip(cache.lists()).and_then(|(list, lists)| lists.addresses_of(list));
         let address = |item: Option<&Arc<Watched>>| item.map_or(0, |item| Arc::as_ptr(item.object()).addr());
         Some(known.unwrap_or_else(|| Arc::new(items.map(address).collect())))
     }
@@ -77,15 +78,15 @@ impl Machine<'_> {
         body: BlockId,
         finds: impl Fn(&Around, &LookupResult, &Alike) -> bool,
     ) -> Option<usize> {
-        let recall = self.session.block_cache()?;
-        let (number, group, whole) = recall.find_group(body.block, objects, self.including.len())?;
+        let cache = self.session.block_cache()?;
+        let (number, group, whole) = cache.find_group(body.block, objects, self.including.len())?;
         let first = group.blocks.first()?;
         let stands = self.output.fits_group(whole)
             && would_see_the_same(&whole.around, &first.object, |around, found| {
-                finds(around, found, recall.alike())
+                finds(around, found, cache.alike())
             });
         stands.then(|| {
-            recall.pass_group(number);
+            cache.pass_group(number);
             self.session.again_group(number);
             self.output.again_group(group, whole);
             whole.objects.len()

@@ -4,7 +4,7 @@ use super::{
     call::Call,
     function::{Function, Group, Kind::*, arg, function, maybe},
 };
-use crate::{keypath, value::Value};
+use crate::value::{Value, keypath};
 use std::sync::Arc;
 
 pub(super) static FUNCTIONS: &[Function] = &[

@@ -3,8 +3,7 @@
 use super::function::{Function, Kind};
 use crate::{
     session::Session,
-    value::{Dict, Value},
-    watched::Watched,
+    value::{Dict, Value, watched::Watched},
 };
 use std::sync::Arc;
 

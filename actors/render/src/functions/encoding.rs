@@ -1,9 +1,9 @@
 //! Texts in other forms.
 
 use super::function::{Function, Group, Kind::*, arg, function};
-use crate::{
+use crate::value::{
+    Value,
     read_json::{self, KeyInterner},
-    value::Value,
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use sha2::{Digest as _, Sha256};

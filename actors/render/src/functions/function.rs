@@ -2,7 +2,7 @@
 
 use super::call::Call;
 use crate::{
-    framing,
+    output::framing,
     session::Session,
     value::Value,
     warnings::{SENTENCE, cut},
@@ -39,6 +39,8 @@ pub struct Function {
     pub example: (&'static str, &'static str),
     /// What kind of thing a call of it is.
     pub role: Role,
+    /// How a printed result is framed.
+    pub frame: char,
     run: Run,
 }
 
@@ -155,24 +157,19 @@ pub(super) const fn function(
     example: (&'static str, &'static str),
     run: Run,
 ) -> Function {
-    Function { name, group, arguments, doc, example, role: Role::Value, run }
+    Function { name, group, arguments, doc, example, role: Role::Value, frame: framing::VALUE, run }
 }
 
 pub(super) const fn statement(role: Role, function: Function) -> Function {
     Function { role, ..function }
 }
 
-impl Function {
-    /// How a printed result is framed: `arg` and `lf` have encoded it for their place already.
-    #[must_use]
-    pub fn frame(&self) -> char {
-        match self.name {
-            "arg" => framing::ARGUMENT,
-            "lf" => framing::LOG_FORMAT,
-            _ => framing::VALUE,
-        }
-    }
+/// A function that encodes what it gives for its place, which is framed as such.
+pub(super) const fn framed(frame: char, function: Function) -> Function {
+    Function { frame, ..function }
+}
 
+impl Function {
     /// `(sort_by list path [order])`.
     #[must_use]
     pub fn usage(&self) -> String {

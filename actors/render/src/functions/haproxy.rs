@@ -2,9 +2,9 @@
 
 use super::{
     call::Call,
-    function::{Function, Group, Kind::*, arg, function, many, maybe},
+    function::{Function, Group, Kind::*, arg, framed, function, many, maybe},
 };
-use crate::{framing, value::Value};
+use crate::{output::framing, value::Value};
 use haptic_model::{ActiveConfig, FileKey, FileKind, TransportKind};
 use haptic_routes::{certificate, names, regex_cost};
 use haptic_text::suggest::did_you_mean;
@@ -27,22 +27,28 @@ pub(super) static FUNCTIONS: &[Function] = &[
         (r#"{{default (certificate_file (dict data=(dict)) "ca.crt") "none"}}"#, "none"),
         |call| Ok(certificate_file(call).map_or(Value::Missing, Value::Text)),
     ),
-    function(
-        "arg",
-        Group::Haproxy,
-        &[arg("text", Text)],
-        "An argument of a sample fetch or converter, quoted so that every character in it is only itself. Only where it is printed, and not inside quotes.",
-        (r#"{{arg "a,b"}} {{arg "say \"x\""}}"#, r#""a,b" "say \"x\"""#),
-        // In the quotes of an argument \ and " are special (configuration manual, 2.2 "Quoting and escaping").
-        |call| Ok(format!("\"{}\"", call.text(0).replace('\\', r"\\").replace('"', "\\\"")).into()),
+    framed(
+        framing::ARGUMENT,
+        function(
+            "arg",
+            Group::Haproxy,
+            &[arg("text", Text)],
+            "An argument of a sample fetch or converter, quoted so that every character in it is only itself. Only where it is printed, and not inside quotes.",
+            (r#"{{arg "a,b"}} {{arg "say \"x\""}}"#, r#""a,b" "say \"x\"""#),
+            // In the quotes of an argument \ and " are special (configuration manual, 2.2 "Quoting and escaping").
+            |call| Ok(format!("\"{}\"", call.text(0).replace('\\', r"\\").replace('"', "\\\"")).into()),
+        ),
     ),
-    function(
-        "lf",
-        Group::Haproxy,
-        &[arg("text", Text)],
-        "A plain text inside a log-format (set-header, lf-string, log-format …): % is doubled. Only where it is printed.",
-        (r#"{{lf "100%"}}"#, "100%%"),
-        |call| Ok(call.text(0).replace('%', "%%").into()),
+    framed(
+        framing::LOG_FORMAT,
+        function(
+            "lf",
+            Group::Haproxy,
+            &[arg("text", Text)],
+            "A plain text inside a log-format (set-header, lf-string, log-format …): % is doubled. Only where it is printed.",
+            (r#"{{lf "100%"}}"#, "100%%"),
+            |call| Ok(call.text(0).replace('%', "%%").into()),
+        ),
     ),
     function(
         "regex_quote",

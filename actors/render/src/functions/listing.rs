@@ -1,7 +1,7 @@
 //! The table for people and machines: what `haptic functions` prints.
 
 use super::{Count, Function, Group, call::wanted, table};
-use crate::{jinja, language::Language};
+use crate::{engine::language::Language, jinja};
 use haptic_text::suggest::did_you_mean;
 use serde_json::{Value as Json, json};
 use std::fmt::Write as _;

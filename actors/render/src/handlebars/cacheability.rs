@@ -5,10 +5,12 @@ use super::{
     path::{Path, PathStart},
 };
 use crate::{
-    captured::Uncacheable,
+    block_cache::captured::Uncacheable,
+    engine::{
+        position::At,
+        program::{CompiledTemplate, Snippet},
+    },
     evaluation::cacheability::{CacheabilityWalk, DEEPEST, Holds, LinePosition, PartPlace, join},
-    position::At,
-    program::{CompiledTemplate, Snippet},
     value::Value,
 };
 use std::{cell::Cell, rc::Rc, sync::Arc};

@@ -7,13 +7,14 @@ use super::{
     scan::{self, Prepared, STATEMENT, Tag, TagKind},
 };
 use crate::{
-    framing,
+    engine::{
+        position::{At, Segment, TemplateLine},
+        program::{CompiledTemplate, SnippetNeed, SnippetUse, TemplateNotes},
+        templates::Template,
+    },
     functions::{self, Count, Function, Role},
-    keypath,
-    position::{At, Segment, TemplateLine},
-    program::{CompiledTemplate, SnippetNeed, SnippetUse, TemplateNotes},
-    templates::Template,
-    value::Value,
+    output::framing,
+    value::{Value, keypath},
 };
 use handlebars::{
     Path as CratePath, Template as Tree,
@@ -247,10 +248,10 @@ impl Converter {
         }
         let expression = self.tag_expression(tag, at, true)?;
         let mark = match &expression {
-            Expression::Call(call) => call.function.frame(),
+            Expression::Call(call) => call.function.frame,
             _ => framing::VALUE,
         };
-        Some(NodeKind::Print { expression, frame: Frame::Marked(mark) })
+        Some(NodeKind::Print { expression, frame: Frame::Framed(mark) })
     }
 
     fn print_raw(&mut self, tag: &HelperTemplate, at: At) -> Option<NodeKind> {
@@ -337,7 +338,7 @@ impl Converter {
             self.problem_at(at, &message, &format!("Write it as a tag of its own: {{{{{name} …}}}}"));
             return None;
         }
-        if function.frame() != framing::VALUE && !printed {
+        if function.frame != framing::VALUE && !printed {
             let message = format!("({name} …) only means something where it is printed");
             self.problem_at(at, &message, &format!("Write {{{{{name} …}}}}, around everything else"));
             return None;

@@ -6,12 +6,13 @@ use super::{
     scope::{BlockScope, Loop},
 };
 use crate::{
-    captured::Boundary,
+    block_cache::captured::Boundary,
+    engine::{
+        position::At,
+        program::{CompiledTemplate, PartInputs, Program, Snippet, SnippetUse},
+    },
     evaluation::{BlockId, EvaluationFailure, EvaluationResult, LanguageEvaluator, Machine, object_block},
-    position::At,
-    program::{CompiledTemplate, PartInputs, Program, Snippet, SnippetUse},
-    value::Value,
-    watched::Watched,
+    value::{Value, watched::Watched},
 };
 use haptic_text::suggest::did_you_mean;
 use std::sync::Arc;
@@ -120,7 +121,7 @@ impl<'p> TemplateEvaluator<'_, 'p> {
         scope: &BlockScope<'_, 'p>,
     ) -> EvaluationResult {
         let printed = match frame {
-            Frame::Marked(mark) => self.machine.print(value, mark, at)?,
+            Frame::Framed(mark) => self.machine.print(value, mark, at)?,
             Frame::Raw => self.machine.print_raw(value, at, || expression.source())?,
         };
         if printed { Ok(()) } else { Err(unprintable(value, expression, scope)) }

@@ -2,8 +2,8 @@
 
 use super::path::Path;
 use crate::{
+    engine::position::{At, Segment},
     functions::Function,
-    position::{At, Segment},
     value::Value,
 };
 use std::sync::Arc;
@@ -72,7 +72,7 @@ pub(crate) enum SnippetName {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Frame {
     /// With this mark.
-    Marked(char),
+    Framed(char),
     /// Not at all: `{{{raw}}}`.
     Raw,
 }

@@ -1,6 +1,6 @@
 //! Paths to values: `ing.spec.rules`, `this`, `../name`, `@root.config`, `@index`, `labels.[app.kubernetes.io/name]`.
 
-use crate::keypath;
+use crate::value::keypath;
 use std::sync::Arc;
 
 /// Where a path begins and which keys it follows.

@@ -4,7 +4,7 @@
 //! Text that goes to the grammar gets a LINE mark before the first character of each line's text; statements such
 //! as `{{let …}}` alone on a line are written as partials, which leave no empty line behind.
 
-use crate::{framing, functions};
+use crate::{functions, output::framing};
 
 /// Prefix of statements written as partials.
 pub(super) const STATEMENT: char = '@';

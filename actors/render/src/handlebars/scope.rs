@@ -5,7 +5,7 @@ use super::{
     path::{Path, PathStart},
 };
 use crate::{
-    captured::{Alike, Around, Boundary, LookupResult, Uncacheable},
+    block_cache::captured::{Alike, Around, Boundary, LookupResult, Uncacheable},
     value::Value,
 };
 use std::{cell::RefCell, sync::Arc};

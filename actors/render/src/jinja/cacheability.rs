@@ -8,10 +8,12 @@ use super::{
     possible::{Callable, Possible, PossibleScope},
 };
 use crate::{
-    captured::Uncacheable,
+    block_cache::captured::Uncacheable,
+    engine::{
+        position::At,
+        program::{CompiledTemplate, Snippet},
+    },
     evaluation::cacheability::{CacheabilityWalk, DEEPEST, Holds, LinePosition, PartPlace, join},
-    position::At,
-    program::{CompiledTemplate, Snippet},
 };
 use std::{rc::Rc, sync::Arc};
 

@@ -10,10 +10,10 @@ use super::{
     operators,
 };
 use crate::{
-    captured::Uncacheable,
+    block_cache::captured::Uncacheable,
     evaluation::{EvaluationFailure, EvaluationResult},
-    framing,
     functions::{self, Role},
+    output::framing,
     value::Value,
 };
 use haptic_text::suggest::did_you_mean;
@@ -308,10 +308,10 @@ impl<'p> JinjaEvaluator<'_, 'p> {
             self.frames.refuse(Uncacheable::Once);
         }
         let value = self.machine.call(function, values, &by_name)?;
-        Ok(match (function.frame(), value) {
+        Ok(match (function.frame, value) {
             (_, Value::Missing) if function.role == Role::Effect => Operand::NONE,
             (framing::VALUE, value) => Operand::Value(value),
-            // What it has encoded for its place is marked so, wherever it is printed.
+            // What it has encoded for its place is framed so, wherever it is printed.
             (frame, value) => match value.printed() {
                 Some(text) => {
                     framing::check_value(&text)?;

@@ -1,6 +1,6 @@
 //! Tests: what stands behind `is`.
 
-use super::{evaluate::JinjaEvaluator, filter_table, node::Comparison, operand::Operand, operators};
+use super::{evaluate::JinjaEvaluator, filters, node::Comparison, operand::Operand, operators};
 use crate::{evaluation::EvaluationResult, functions, value::Value};
 use std::rc::Rc;
 
@@ -117,7 +117,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
             "lower" => named().chars().any(char::is_lowercase) && !named().chars().any(char::is_uppercase),
             "upper" => named().chars().any(char::is_uppercase) && !named().chars().any(char::is_lowercase),
             "test" => check(&named()).is_ok(),
-            "filter" => functions::find(&named()).is_some() || filter_table::check(&named()).is_ok(),
+            "filter" => functions::find(&named()).is_some() || filters::check(&named()).is_ok(),
             _ => {
                 return Err(check(name)
                     .err()

@@ -8,13 +8,14 @@ use super::{
     scope::ScopeStack,
 };
 use crate::{
-    captured::{Boundary, Uncacheable},
+    block_cache::captured::{Boundary, Uncacheable},
+    engine::{
+        position::{At, Segment},
+        program::{CompiledTemplate, Program, Snippet, SnippetUse},
+    },
     evaluation::{self, EvaluationFailure, EvaluationResult, LanguageEvaluator, Machine, object_block},
-    framing,
-    position::{At, Segment},
-    program::{CompiledTemplate, Program, Snippet, SnippetUse},
-    value::Value,
-    watched::Watched,
+    output::framing,
+    value::{Value, watched::Watched},
 };
 use std::{
     cell::{Cell, RefCell},
@@ -261,7 +262,7 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
         result
     }
 
-    /// What is printed meanwhile, as marked text.
+    /// What is printed meanwhile, as framed text.
     pub fn capture<T>(
         &mut self,
         print: impl FnOnce(&mut Self) -> EvaluationResult<T>,

@@ -1,15 +1,17 @@
 //! The examples of the function library in this language, made of those that its table has.
 
 use crate::{
+    engine::{
+        language::Language,
+        program::CompiledTemplate,
+        templates::{Role, Template},
+    },
     functions::{Argument, Count, Function},
     handlebars::{
         self,
         node::{Block, Expression, NodeKind, TemplateNode},
         path::{Path, PathStart},
     },
-    language::Language,
-    program::CompiledTemplate,
-    templates::{Role, Template},
     value::Value,
 };
 

@@ -1,16 +1,19 @@
 //! From minijinja's tree to nodes. Nothing else knows that crate: its tree has no stable interface.
 
 use super::{
-    checks, filter_table,
+    checks,
+    filters::{self, FilterName},
     node::{
         Body, CallArgument, Comparison, ExpressionKind, For, JinjaExpression, JinjaNode, Kind, Macro,
         MacroParameter, NamedBlock, Operator, Takes, Target, Tree,
     },
 };
 use crate::{
+    engine::{
+        position::{At, Segment, TemplateLine},
+        program::{SnippetNeed, SnippetUse, TemplateNotes},
+    },
     functions,
-    position::{At, Segment, TemplateLine},
-    program::{SnippetNeed, SnippetUse, TemplateNotes},
     value::Value,
 };
 use minijinja::{
@@ -496,9 +499,9 @@ impl TemplateReader<'_> {
             }
             Expr::Filter(e) => {
                 let subject = e.expr.as_ref().map(|subject| self.boxed(subject)).transpose()?;
-                self.check(e.span(), filter_table::check(e.name));
+                self.check(e.span(), filters::check(e.name));
                 self.calls(e.name);
-                ExpressionKind::Filter(e.name.into(), subject, self.arguments(&e.args)?)
+                ExpressionKind::Filter(FilterName::of(e.name), subject, self.arguments(&e.args)?)
             }
             Expr::Test(e) => {
                 self.check(e.span(), checks::check(e.name).map_err(|message| (message, None)));

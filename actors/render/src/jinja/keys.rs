@@ -4,7 +4,7 @@ use super::{
     operand::{DEEPEST, Effort, MOST_VISITED, Operand},
     text,
 };
-use crate::{framing, value::Value};
+use crate::{output::framing, value::Value};
 use std::{
     cell::Cell,
     collections::HashMap,

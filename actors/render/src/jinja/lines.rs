@@ -1,7 +1,7 @@
 //! Where line ends stand, told from the templates alone.
 
 use super::node::{ExpressionKind, JinjaNode, Kind};
-use crate::program::{CompiledTemplate, Program};
+use crate::engine::program::{CompiledTemplate, Program};
 
 /// Blocks and snippets in one another are followed so deep.
 const DEEPEST: usize = 8;

@@ -1,7 +1,10 @@
 //! `loop`: where a loop stands, and what it runs over.
 
 use super::{node::For, operand::Operand};
-use crate::{position::At, value::Value, watched::Watched};
+use crate::{
+    engine::position::At,
+    value::{Value, watched::Watched},
+};
 use std::{
     cell::{Cell, RefCell},
     sync::Arc,

@@ -9,12 +9,10 @@ mod checks;
 mod evaluate;
 mod examples;
 mod expression;
-mod filter_table;
 mod filters;
 mod grammar;
 mod keys;
 mod lines;
-mod lists;
 mod looping;
 mod methods;
 pub(crate) mod node;
@@ -26,16 +24,17 @@ mod scope;
 mod tests;
 mod text;
 mod texts;
-mod wrapping;
 
 pub(crate) use cacheability::{walk_file, walk_part};
 pub(crate) use examples::{example, usage};
 
 use crate::{
+    engine::{
+        program::{CompiledTemplate, PartInputs, Program, TemplateNotes},
+        templates::{Template, Templates},
+    },
     evaluation::{EvaluationResult, Machine},
-    framing,
-    program::{CompiledTemplate, PartInputs, Program, TemplateNotes},
-    templates::{Template, Templates},
+    output::framing,
 };
 use evaluate::JinjaEvaluator;
 use grammar::{SyntaxProblem, TagSpacing};

@@ -1,7 +1,8 @@
 //! A template as the evaluator walks it.
 
+use super::filters::FilterName;
 use crate::{
-    position::{At, Segment},
+    engine::position::{At, Segment},
     value::Value,
 };
 use std::{collections::BTreeMap, sync::Arc};
@@ -197,7 +198,7 @@ pub(crate) enum ExpressionKind {
     /// `a if test else b`.
     If(Box<(JinjaExpression, JinjaExpression, Option<JinjaExpression>)>),
     /// `subject | name(…)`; without a subject that of the block it stands at.
-    Filter(Arc<str>, Option<Box<JinjaExpression>>, Vec<CallArgument>),
+    Filter(FilterName, Option<Box<JinjaExpression>>, Vec<CallArgument>),
     /// `subject is name(…)`.
     Test(Arc<str>, Box<JinjaExpression>, Vec<CallArgument>),
     Call(Box<JinjaExpression>, Vec<CallArgument>),

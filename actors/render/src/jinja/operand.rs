@@ -7,7 +7,7 @@ use super::{
     node::Macro,
     text,
 };
-use crate::{framing, value::Value};
+use crate::{output::framing, value::Value};
 use std::{
     cell::{Cell, RefCell},
     ops::Deref,
@@ -49,7 +49,7 @@ pub(super) struct Turns<'p> {
 /// A list that a template made.
 #[derive(Debug, Default)]
 pub(super) struct MutableList<'p> {
-    /// When it was made; see [`super::scope::Frames::now`].
+    /// When it was made; see [`ScopeStack::now`](super::scope::ScopeStack::now).
     pub born: u64,
     pub items: RefCell<Vec<Operand<'p>>>,
 }
@@ -231,11 +231,11 @@ impl Operand<'_> {
         })
     }
 
-    /// Marked text: what is no text of a template stands between marks.
+    /// Framed text: what is no text of a template stands between marks.
     ///
     /// # Errors
     /// When it cannot be printed, or holds a mark.
-    pub fn marked(&self) -> Result<Arc<str>, String> {
+    pub fn framed(&self) -> Result<Arc<str>, String> {
         if let Self::Markup(text) = self {
             return Ok(text.clone());
         }
@@ -275,7 +275,7 @@ impl Operand<'_> {
         let effort = effort.inner()?;
         Ok(match self {
             Self::Value(value) => value.clone(),
-            Self::Markup(text) => text::unmarked(text),
+            Self::Markup(text) => text::unframed(text),
             Self::List(list) => {
                 let items = list.items.borrow();
                 Value::list(items.iter().map(|item| item.value_within(effort)).collect::<Result<_, _>>()?)

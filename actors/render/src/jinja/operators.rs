@@ -5,7 +5,7 @@ use super::{
     node::{Comparison, Operator},
     operand::{DEEPEST, Effort, MOST_VISITED, Operand},
 };
-use crate::{evaluation::EvaluationResult, framing, functions, value::Value};
+use crate::{evaluation::EvaluationResult, functions, output::framing, value::Value};
 use std::{cell::Cell, cmp::Ordering, sync::Arc};
 
 /// A text made of those: one of the template where all of them are, a value where any is.
@@ -88,13 +88,13 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         self.join(&[left, right])
     }
 
-    /// One text after the other. Where any is of a template, so is the whole, with the others marked.
+    /// One text after the other. Where any is of a template, so is the whole, with the others framed.
     pub fn join(&mut self, all: &[&Operand<'p>]) -> EvaluationResult<Operand<'p>> {
         let mut result = String::new();
         let is_markup = all.iter().any(is_own_text);
         for operand in all {
             if is_markup {
-                result.push_str(&operand.marked()?);
+                result.push_str(&operand.framed()?);
             } else {
                 let text = operand.printed().ok_or_else(|| format!("{} is no text", operand.describe()))?;
                 result.push_str(&text);
@@ -110,12 +110,13 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         Ok(Operand::Value(if secret { Value::Secret(result) } else { Value::Text(result) }))
     }
 
+    /// The bytes that a text may have.
+    pub fn longest_text(&self) -> usize {
+        self.machine.limits.output.min(functions::LONGEST_TEXT)
+    }
+
     pub fn check_text(&self, bytes: usize) -> EvaluationResult {
-        let most = self.machine.limits.output.min(functions::LONGEST_TEXT);
-        if bytes > most {
-            return Err(format!("the result is longer than {most} bytes").into());
-        }
-        Ok(())
+        Ok(check_length(bytes, self.longest_text())?)
     }
 
     fn repeated(&mut self, of: &Operand<'p>, times: &Operand<'p>) -> EvaluationResult<Operand<'p>> {
@@ -124,7 +125,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         };
         let times = usize::try_from(times.max(0)).unwrap_or(usize::MAX);
         if of.is_text() {
-            let bytes = of.marked()?.len().saturating_mul(times);
+            let bytes = of.framed()?.len().saturating_mul(times);
             self.check_text(bytes)?;
             if bytes == 0 {
                 return Ok(match of {
@@ -141,6 +142,14 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         let repeated = items.iter().cycle().take(items.len() * times).cloned().collect();
         self.new_list(repeated)
     }
+}
+
+/// Whether a text of so many bytes may be made: known before it is.
+pub(super) fn check_length(bytes: usize, longest: usize) -> Result<(), String> {
+    if bytes > longest {
+        return Err(format!("the result is longer than {longest} bytes"));
+    }
+    Ok(())
 }
 
 fn is_list(operand: &Operand<'_>) -> bool {

@@ -1,7 +1,7 @@
 //! What a name or an expression may be, told from the templates alone.
 
 use super::node::{For, Macro};
-use crate::{captured::Uncacheable, evaluation::cacheability::Holds, position::At};
+use crate::{block_cache::captured::Uncacheable, engine::position::At, evaluation::cacheability::Holds};
 use std::{
     cell::{Cell, RefCell},
     rc::{Rc, Weak},

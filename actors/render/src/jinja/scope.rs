@@ -5,8 +5,8 @@
 
 use super::operand::{Home, Module, MutableDict, Operand};
 use crate::{
-    captured::{Alike, Around, Boundary, LookupResult, Uncacheable},
-    framing,
+    block_cache::captured::{Alike, Around, Boundary, LookupResult, Uncacheable},
+    output::framing,
     value::Value,
 };
 use std::{rc::Rc, sync::Arc};

@@ -1,6 +1,6 @@
-//! Texts: as Python prints numbers and JSON, and marked text with or without its marks.
+//! Texts: as Python prints numbers and JSON, and framed text with or without its marks.
 
-use crate::{framing, value::Value};
+use crate::{output::framing, value::Value};
 use std::sync::Arc;
 
 /// A number with a fraction as Python prints it.
@@ -16,7 +16,7 @@ pub(super) fn float(number: f64) -> String {
     if plain.contains('.') { plain } else { plain + ".0" }
 }
 
-/// Marked text without its marks.
+/// Framed text without its marks.
 pub(super) fn plain(markup: &str) -> String {
     if !markup.contains(framing::is_mark) {
         return markup.to_owned();
@@ -38,8 +38,8 @@ pub(super) fn is_empty(markup: &str) -> bool {
     markup.is_empty() || (markup.starts_with(framing::is_mark) && plain(markup).is_empty())
 }
 
-/// Marked text as a value like any other.
-pub(super) fn unmarked(markup: &Arc<str>) -> Value {
+/// Framed text as a value like any other.
+pub(super) fn unframed(markup: &Arc<str>) -> Value {
     match markup.contains(framing::is_mark) {
         false => Value::Text(markup.clone()),
         true if markup.contains(framing::SECRET) => Value::Secret(plain(markup).into()),
@@ -47,7 +47,7 @@ pub(super) fn unmarked(markup: &Arc<str>) -> Value {
     }
 }
 
-/// Parts of marked text: template text, and what stands between marks, marks included.
+/// Parts of framed text: template text, and what stands between marks, marks included.
 pub(super) fn parts(markup: &str) -> impl Iterator<Item = MarkupPart<'_>> {
     let mut rest = markup;
     std::iter::from_fn(move || {
@@ -66,7 +66,7 @@ pub(super) fn parts(markup: &str) -> impl Iterator<Item = MarkupPart<'_>> {
     })
 }
 
-/// A part of marked text.
+/// A part of framed text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MarkupPart<'m> {
     /// Text of the template.

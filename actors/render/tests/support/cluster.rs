@@ -77,12 +77,12 @@ impl Cluster {
             fleet: &fleet,
             limits: &limits,
         };
-        let moment =
+        let timing =
             RenderTiming { generation: Generation(self.generation), now: self.now, good: self.good.as_ref() };
         if let Some(report) = report {
-            job.receive(report, &mut self.quarantine, &self.renderer, &moment);
+            job.receive(report, &mut self.quarantine, &self.renderer, &timing);
         }
-        job.render(&mut self.quarantine, &mut self.renderer, &moment)
+        job.render(&mut self.quarantine, &mut self.renderer, &timing)
     }
 
     pub fn basis(&self, bundle: &Bundle, snapshots: Snapshots) -> RenderBasis {

@@ -148,47 +148,47 @@ impl Setup {
         self.bundle().map(|(b, _)| panic!("it rendered: {}", b.config.text)).unwrap_or_else(|e| all(&e))
     }
 
-    /// What the engine printed for haproxy.cfg, before settling.
+    /// What the engine printed for haproxy.cfg, before it is encoded.
     pub fn rendered(&self) -> haptic_render::engine::RenderedFile {
         self.rendered_with(None)
     }
 
     /// The same, with what is known of a render before.
-    pub fn rendered_with(&self, recall: Option<&BlockCache<'_>>) -> haptic_render::engine::RenderedFile {
+    pub fn rendered_with(&self, cache: Option<&BlockCache<'_>>) -> haptic_render::engine::RenderedFile {
         let compiled = self.compile().unwrap_or_else(|e| panic!("{}", all(&e)));
         let config = self.config();
         let snapshots = Routes::default().beside(&config, &self.snapshots());
         let fleet = Fleet::default();
-        let context = haptic_render::render::context(&config, &fleet).unwrap();
+        let context = haptic_render::bundle::context(&config, &fleet).unwrap();
         let input = RenderInput { config: &config, snapshots: &snapshots, fleet: &fleet, context: &context };
         compiled
-            .render_again(&FileKey::config(), &input, &self.limits, recall)
+            .render_again(&FileKey::config(), &input, &self.limits, cache)
             .unwrap_or_else(|faults| panic!("{faults:?}"))
     }
 
-    /// The same without marks: what it would be without the settling pass.
+    /// The same without marks: what it would be without the encoder.
     pub fn unmarked(&self) -> String {
         let pieces: String =
-            self.rendered().marked.pieces.iter().map(framing::FramedFragment::text).collect();
+            self.rendered().framed.pieces.iter().map(framing::FramedFragment::text).collect();
         without_marks(&pieces)
     }
 }
 
-/// The marked text of haproxy.cfg, or why there is none.
-pub fn marked_or_not(setup: &Setup) -> Result<String, String> {
+/// The framed text of haproxy.cfg, or why there is none.
+pub fn framed_or_not(setup: &Setup) -> Result<String, String> {
     let compiled = setup.compile().map_err(|problems| all(&problems))?;
     let (config, fleet) = (setup.config(), Fleet::default());
-    let (snapshots, context) = (setup.snapshots(), haptic_render::render::context(&config, &fleet)?);
+    let (snapshots, context) = (setup.snapshots(), haptic_render::bundle::context(&config, &fleet)?);
     let input = RenderInput { config: &config, snapshots: &snapshots, fleet: &fleet, context: &context };
     let file = compiled.render(&FileKey::config(), &input, &setup.limits);
     let file =
         file.map_err(|faults| faults.iter().map(|fault| fault.diagnostic.to_string()).collect::<String>())?;
-    Ok(file.marked.pieces.iter().map(framing::FramedFragment::text).collect())
+    Ok(file.framed.pieces.iter().map(framing::FramedFragment::text).collect())
 }
 
-/// The text of haproxy.cfg before it is settled, or why there is none.
+/// The text of haproxy.cfg before it is encoded, or why there is none.
 pub fn printed_or_not(setup: &Setup) -> Result<String, String> {
-    marked_or_not(setup).map(|text| without_marks(&text))
+    framed_or_not(setup).map(|text| without_marks(&text))
 }
 
 pub fn all(diagnostics: &[Diagnostic]) -> String {

@@ -8,7 +8,7 @@ use haptic_model::{
     Snapshots, config::Credentials,
 };
 use haptic_render::{
-    Compiled, RenderInput, RenderJob, RenderLimits, Renderer, compile, encode::encode, render::context,
+    Compiled, RenderInput, RenderJob, RenderLimits, Renderer, bundle::context, compile, encode::encode,
 };
 use haptic_routes::Routes;
 use haptic_text::Sensitive;

@@ -5,7 +5,7 @@ use crate::encode::framed::{PrintPosition, PrintedAs};
 use haptic_model::FileKind;
 
 /// `«value»` in a template, and what a pass with a fault would write.
-fn judged(reading: impl Into<FileFormat>, template: &str, settled: &str) -> Option<Breach> {
+fn judged(reading: impl Into<FileFormat>, template: &str, encoded: &str) -> Option<Breach> {
     let mut spans = Vec::new();
     for (index, part) in template.split(['«', '»']).enumerate() {
         spans.push(match index % 2 {
@@ -18,7 +18,7 @@ fn judged(reading: impl Into<FileFormat>, template: &str, settled: &str) -> Opti
             }),
         });
     }
-    EncodingProof::new(reading.into()).line(&spans, settled).err().map(|(_, breach)| breach)
+    EncodingProof::new(reading.into()).line(&spans, encoded).err().map(|(_, breach)| breach)
 }
 
 #[test]
@@ -52,8 +52,8 @@ fn an_encoder_of_configurations_with_a_fault_is_found_out() {
         ),
         ("  use_backend «if» x\n", "  use_backend if x\n", Breach::Condition),
     ];
-    for (template, settled, breach) in cases {
-        assert_eq!(judged(FileKind::Config, template, settled), Some(breach), "{template} -> {settled}");
+    for (template, encoded, breach) in cases {
+        assert_eq!(judged(FileKind::Config, template, encoded), Some(breach), "{template} -> {encoded}");
     }
 }
 
@@ -69,8 +69,8 @@ fn an_encoder_of_maps_with_a_fault_is_found_out() {
         ("a «b\rc»\n", "a b\rc\n", Breach::Words),
         ("a «x»\n", &long, Breach::Words),
     ];
-    for (template, settled, breach) in cases {
-        assert_eq!(judged(FileKind::Map, template, settled), Some(breach), "{template} -> {settled}");
+    for (template, encoded, breach) in cases {
+        assert_eq!(judged(FileKind::Map, template, encoded), Some(breach), "{template} -> {encoded}");
     }
 }
 
@@ -83,8 +83,8 @@ fn an_encoder_of_patterns_with_a_fault_is_found_out() {
         ("«#a»\n", "#a\n", Breach::Words),
         ("«»\n", "\n", Breach::Words),
     ];
-    for (template, settled, breach) in cases {
-        assert_eq!(judged(FileFormat::Patterns, template, settled), Some(breach), "{template} -> {settled}");
+    for (template, encoded, breach) in cases {
+        assert_eq!(judged(FileFormat::Patterns, template, encoded), Some(breach), "{template} -> {encoded}");
     }
     assert_eq!(judged(FileFormat::Patterns, " x«a » \n", " xa  \n"), None);
 }
@@ -98,14 +98,14 @@ fn an_encoder_of_crt_lists_with_a_fault_is_found_out() {
         ("a.pem «»\n", "a.pem \n", Breach::Words),
         ("a.pem «b\nc.pem»\n", "a.pem b\nc.pem\n", Breach::Lines),
     ];
-    for (template, settled, breach) in cases {
-        assert_eq!(judged(FileKind::CrtList, template, settled), Some(breach), "{template} -> {settled}");
+    for (template, encoded, breach) in cases {
+        assert_eq!(judged(FileKind::CrtList, template, encoded), Some(breach), "{template} -> {encoded}");
     }
 }
 
 #[test]
 fn what_is_written_right_is_proven() {
-    for (template, settled) in [
+    for (template, encoded) in [
         ("  description «a b» # «it's»\n", "  description a\\ b # it's\n"),
         ("  description \"${X-a b}«$x»\"\n", "  description \"${X-a b}\\$x\"\n"),
         ("  description \"${X[*]}«x»\"\n", "  description \"${X[*]}x\"\n"),
@@ -114,7 +114,7 @@ fn what_is_written_right_is_proven() {
         ("  # «{»\n", "  # {\n"),
         ("  description \"«unmatched»\n", "  description \"unmatched\n"),
     ] {
-        assert_eq!(judged(FileKind::Config, template, settled), None, "{template} -> {settled}");
+        assert_eq!(judged(FileKind::Config, template, encoded), None, "{template} -> {encoded}");
     }
     assert_eq!(judged(FileKind::Map, " «a»/ \t«b c»", " a/ \tb c"), None);
     assert_eq!(judged(FileKind::CrtList, "«a» [alpn «h2»] «b»\n", "a [alpn h2] b\n"), None);

@@ -2,11 +2,11 @@
 
 use super::BlockWalk;
 use crate::{
-    captured::Uncacheable,
+    block_cache::captured::Uncacheable,
     evaluation::cacheability::{DEEPEST, Holds},
     functions,
     jinja::{
-        filter_table::FILTERS,
+        filters::FilterName,
         node::{CallArgument, ExpressionKind, JinjaExpression},
         possible::{Callable, Possible, PossibleScope, Resources},
     },
@@ -258,9 +258,17 @@ impl<'p> BlockWalk<'_, 'p> {
         }
     }
 
-    fn filter(&mut self, name: &str, subject: Possible<'p>, given: CallArguments<'p>) -> Possible<'p> {
+    fn filter(
+        &mut self,
+        filter: &FilterName,
+        subject: Possible<'p>,
+        given: CallArguments<'p>,
+    ) -> Possible<'p> {
+        let FilterName::Own(own) = filter else {
+            return self.library(filter.as_str(), subject.or(given.all()));
+        };
         let holds = subject.holds();
-        match name {
+        match own.name {
             "default" | "d" => subject.or(given.all()),
             "first" | "last" | "max" | "min" => subject.item(),
             "select" | "reject" | "selectattr" | "rejectattr" | "sort" | "unique" | "reverse" | "list" => {
@@ -277,8 +285,7 @@ impl<'p> BlockWalk<'_, 'p> {
             "items" if subject.resources == Resources::One => Possible::holding(Holds::Pairs),
             "groupby" | "batch" | "slice" | "dictsort" | "items" | "values" | "sum" => subject.deep(),
             "attr" => subject.field(""),
-            name if FILTERS.contains(&name) => Possible::default(),
-            name => self.library(name, subject.or(given.all())),
+            _ => Possible::default(),
         }
     }
 }
