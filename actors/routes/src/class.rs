@@ -164,13 +164,11 @@ impl Classes {
     }
 
     /// The families of annotations that an Ingress of that class has, the first of which counts where two say the same.
-    pub(super) fn families_of<'c>(
-        &'c self,
-        class: Option<&'c str>,
-    ) -> impl Iterator<Item = &'c FamilySettings> {
+    pub(super) fn families_of(&self, class: Option<&str>) -> Vec<&FamilySettings> {
         let class = class.or(self.default.as_deref());
         let controller = class.and_then(|class| self.controllers.get(class)).map(|controller| &**controller);
-        self.families.of_class(class).iter().filter(move |family| family.is_of(class, controller))
+        let all = self.families.of_class(class).iter();
+        all.filter(|family| family.is_of(class, controller)).collect()
     }
 
     /// Whether a ConfigMap of a family's controller says something by one of these keys.

@@ -26,7 +26,6 @@ pub mod gateway;
 mod hosts;
 pub mod index;
 pub mod ingress;
-pub mod ingress_ground;
 mod lists;
 pub mod matching;
 pub mod memory;

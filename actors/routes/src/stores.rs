@@ -14,8 +14,7 @@ use crate::{
     findings::certificates::{NamedCertificates, SecretsAtTime},
     gateway::GatewayModel,
     index::RouteIndex,
-    ingress,
-    ingress_ground::IngressGround,
+    ingress::{self, IngressError, IngressGround},
     memory::Clock,
     owners::Owners,
     referenced::{self, ReferencedObjects, ReferencedStores, ReferencingIngress},
@@ -377,8 +376,9 @@ fn name_of(ingress: &ObjectRef) -> ReferencingIngress {
 fn changed(object: &Object, ground: &Ground, around: &IngressGround<'_>) -> (Arc<ObjectRef>, Option<Claims>) {
     around.referenced.forget(&name_of(&object.reference));
     let claims = match ingress::claims(&object.json.bytes(), &ground.classes, around) {
-        Ok(claims) => claims.map(|claims| claims.within(ground.most)),
-        Err(why) => Some(unreadable(&object.reference, why)),
+        Ok(claims) => Some(claims.within(ground.most)),
+        Err(IngressError::OtherClass) => None,
+        Err(why @ IngressError::Unreadable(_)) => Some(unreadable(&object.reference, why.to_string())),
     };
     (object.reference.clone(), claims)
 }

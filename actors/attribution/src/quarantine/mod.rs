@@ -352,7 +352,8 @@ impl QuarantineState {
     /// What is held back, as everybody is told.
     #[must_use]
     pub fn described(&self) -> Quarantine {
-        let told = |(object, entry): (&Arc<ObjectRef>, &QuarantineEntry)| (object.clone(), entry.told().clone());
+        let told =
+            |(object, entry): (&Arc<ObjectRef>, &QuarantineEntry)| (object.clone(), entry.told().clone());
         Quarantine { held: self.entries.iter().map(told).collect() }
     }
 

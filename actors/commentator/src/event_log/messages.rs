@@ -107,7 +107,11 @@ fn render_message(event: &Event) -> Option<(MessageLevel, String)> {
 }
 
 /// What is held back, and what is not any more, each in the sentence that its own Event says.
-fn quarantine_message(entered: &[Arc<Quarantined>], left: &[Released], held: usize) -> (MessageLevel, String) {
+fn quarantine_message(
+    entered: &[Arc<Quarantined>],
+    left: &[Released],
+    held: usize,
+) -> (MessageLevel, String) {
     let level = if entered.is_empty() { MessageLevel::Info } else { MessageLevel::Warn };
     let text = entered.iter().map(ToString::to_string).chain(left.iter().map(ToString::to_string));
     let mut text = text.take(TOLD).collect::<Vec<_>>().join("; ");

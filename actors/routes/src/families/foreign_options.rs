@@ -170,6 +170,12 @@ impl ForeignOptions {
         }
     }
 
+    /// Whether the Ingress has no routes of its own.
+    #[must_use]
+    pub fn is_left_out(&self) -> bool {
+        self.dropped || self.canary.is_some()
+    }
+
     /// What counts for routes to a Service.
     #[must_use]
     pub fn level(&self, service: Option<&str>) -> &ForeignLevel {
