@@ -12,8 +12,10 @@ use std::collections::BTreeMap;
 /// What a family's annotations say of the path `/` of whole hosts; `spreads`: whether they count there however paths are read.
 pub(crate) fn of_hosts(said: &ForeignOptions, spreads: bool) -> Option<OptionValues> {
     let is_of_root = |name: &str| name == "app-root" || name.starts_with("redirect-");
-    let values = &said.ingress.written.values;
-    let asks = (spreads || said.paths.is_some()) && said.canary.is_none() && values.contains_key("app-root");
+    let values = &said.own.written.values;
+    let asks = (spreads || said.ingress.paths.is_some())
+        && said.ingress.canary.is_none()
+        && values.contains_key("app-root");
     asks.then(|| {
         // What others redirect elsewhere keeps its code.
         let is_of_others = |name: &str| name == "redirect-to" || name == "redirect-code";
@@ -28,7 +30,7 @@ pub(crate) fn in_vain(
     claims: &Claims,
     annotations: &BTreeMap<String, String>,
 ) -> Option<Finding> {
-    let is_of_own_route = grouping.annotations().foreign().paths.is_none();
+    let is_of_own_route = grouping.annotations().foreign().ingress.paths.is_none();
     let is_asked = is_of_own_route && grouping.own().values.contains_key("app-root");
     let is_there = claims.routes.is_empty() || claims.routes.iter().any(|route| takes_root(&route.wanted));
     // What counts for all Ingresses of a class is no fault of this one.

@@ -148,8 +148,15 @@ impl Classes {
             let of_class = || defaults.iter().chain(enforced).map(|(name, value)| (*name, value.clone()));
             shared.add(&of_class().collect());
             for family in self.families.iter() {
-                let said = translate(family, &BTreeMap::new(), None, About::default(), settings).values;
-                shared.add(&defaults.clone().into_iter().chain(said).chain(enforced.clone()).collect());
+                let said = translate(family, &BTreeMap::new(), None, About::default(), settings);
+                shared.add(
+                    &defaults
+                        .clone()
+                        .into_iter()
+                        .chain(said.level.written.values)
+                        .chain(enforced.clone())
+                        .collect(),
+                );
             }
         }
         self.shared = Arc::new(shared);

@@ -56,7 +56,7 @@ pub(super) fn translate(keys: &[&'static str], said: &Said<'_>, out: &mut Transl
                 "has lines of haproxy.cfg: nothing of it counts without `snippets: translate`".to_owned()
             }
         };
-        let lists = ["allow-from", "deny-from"].iter().any(|list| out.values.contains_key(list));
+        let lists = ["allow-from", "deny-from"].iter().any(|list| out.has(list));
         let addresses =
             || lines.iter().find(|line| lists && words_of(line).iter().any(|word| word == "set-src"));
         match guard().or_else(addresses) {

@@ -26,7 +26,7 @@ impl OurIngress<'_> {
 
     /// The hosts of which others say something for it: without a family of which that counts, none.
     pub(super) fn hosts_of_others(&self, foreign: &ForeignOptions, neighbours: &Neighbours) -> Vec<Arc<str>> {
-        if foreign.paths.is_none() && !self.spreads() {
+        if foreign.ingress.paths.is_none() && !self.spreads() {
             return Vec::new();
         }
         let mut hosts: BTreeSet<Arc<str>> = BTreeSet::new();

@@ -74,7 +74,7 @@ impl Reading<'_> {
             if known.insert(host) {
                 let mut own = OwnOptions::default();
                 self.add_sign_in(host, "", Some(&backend.service), &mut own);
-                if of_rules.is_none() && self.foreign().paths.is_some() {
+                if of_rules.is_none() && self.foreign().ingress.paths.is_some() {
                     own.label.push_str(" of all hosts");
                     own.without.extend(["app-root", "redirect-to", "redirect-keep-path", "redirect-code"]);
                     own.options.insert("ssl-redirect", OptionValue::Text("false".to_owned()));
@@ -94,7 +94,7 @@ impl Reading<'_> {
         let Some(backend) = routes.first().map(|route| route.backend.clone()) else { return };
         let taken = routes.iter().filter(|route| app_root::takes_root(&route.wanted));
         let taken: HashSet<Arc<str>> = taken.map(|route| route.wanted.host.clone()).collect();
-        let is_of_rest = self.foreign().paths.is_some();
+        let is_of_rest = self.foreign().ingress.paths.is_some();
         let leads_away = self.grouping.own().text("redirect-to").is_some();
         let hosts: BTreeSet<&Arc<str>> = hosts.iter().filter(|host| &***host != ANY_HOST).collect();
         for host in hosts.into_iter().filter(|host| !is_of_rest && (leads_away || !taken.contains(*host))) {
@@ -162,7 +162,8 @@ impl Reading<'_> {
     /// What families have redirected to the first of these hosts.
     pub(super) fn redirected(&mut self, hosts: &[Arc<str>]) {
         let Some(host) = hosts.iter().find(|host| is_host(host) && !host.starts_with('*')) else { return };
-        let others: Vec<Arc<str>> = self.foreign().redirected.iter().map(|other| (**other).into()).collect();
+        let others: Vec<Arc<str>> =
+            self.foreign().ingress.redirected.iter().map(|other| (**other).into()).collect();
         for other in others.into_iter().filter(|other| !hosts.contains(other)) {
             self.redirect(&other, host, ClaimPriority::Redirect);
         }

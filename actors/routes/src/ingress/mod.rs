@@ -79,11 +79,11 @@ impl<'r> Reading<'r> {
             age: ingress.age.clone(),
             // `internal/ingress/controller/store`: sorted by namespace and name from the last to the first, then by age.
             is_last_first: ingress.has(Family::IngressNginx),
-            findings: std::mem::take(&mut foreign.findings),
+            findings: std::mem::take(&mut foreign.ingress.findings),
             named,
             ..Claims::default()
         };
-        let patterns = hosts_of_patterns(&ingress.rules, foreign.paths.as_ref());
+        let patterns = hosts_of_patterns(&ingress.rules, foreign.ingress.paths.as_ref());
         let annotations = Annotations::read(&ingress.annotations, ingress.settings).with(foreign);
         Self {
             ingress,
@@ -105,7 +105,7 @@ impl<'r> Reading<'r> {
 
     /// All of its routes, in the order in which they count, and its certificates.
     fn routes(&mut self) {
-        let (ingress, is_served) = (self.ingress, !self.foreign().is_left_out());
+        let (ingress, is_served) = (self.ingress, !self.foreign().ingress.is_left_out());
         let rules = if is_served { &*ingress.rules } else { &[] };
         let mut hosts: Vec<Arc<str>> = Vec::new();
         for rule in rules {

@@ -126,7 +126,7 @@ fn note_said(ingress: &OurIngress<'_>, json: &[u8], all: &mut OptionsOfHosts) {
     let about = About { namespace: &ingress.namespace, name: &ingress.name, ..About::default() };
     let families = ingress.families.iter().copied();
     let said = ForeignOptions::of(families, &ingress.annotations, &[], about, ingress.settings);
-    if said.dropped || (said.paths.is_none() && !ingress.spreads()) {
+    if said.ingress.dropped || (said.ingress.paths.is_none() && !ingress.spreads()) {
         return;
     }
     let whole = WholeHostOptions::of(ingress, &said, json);
@@ -134,7 +134,7 @@ fn note_said(ingress: &OurIngress<'_>, json: &[u8], all: &mut OptionsOfHosts) {
     for rule in &ingress.rules {
         let host = rule.compared_host();
         let of_host = all.entry(host.clone()).or_default();
-        match &said.canary {
+        match &said.ingress.canary {
             Some(canary) => note_canaries(rule, canary, of_host),
             None => whole.note(rule, &host, first.as_ref() == Some(&host), of_host),
         }
@@ -154,19 +154,18 @@ fn note_canaries(rule: &Rule, canary: &OptionValues, of_host: &mut HostOptions) 
 impl<'i> WholeHostOptions<'i> {
     fn of(ingress: &OurIngress<'_>, said: &'i ForeignOptions, json: &[u8]) -> Self {
         let verifies = |name: &str| name.starts_with("client-ca") || name.starts_with("client-certificate");
-        let values = said.ingress.written.values.iter().filter(|(name, _)| verifies(name));
+        let values = said.own.written.values.iter().filter(|(name, _)| verifies(name));
         let client: OptionValues = values.map(|(name, value)| (*name, value.clone())).collect();
         // Without the names that certificates must have, whoever has any of the authority's would get in.
         let lacks_names = has(json, "/auth-tls-match-cn") && !client.contains_key("client-certificate-names");
-        let closed =
-            said.ingress.closed && has(json, "/auth-tls-secret") && (client.is_empty() || lacks_names);
+        let closed = said.own.closed && has(json, "/auth-tls-secret") && (client.is_empty() || lacks_names);
         Self {
             said,
-            patterns: hosts_of_patterns(&ingress.rules, said.paths.as_ref()),
+            patterns: hosts_of_patterns(&ingress.rules, said.ingress.paths.as_ref()),
             client,
             closed,
             root: app_root::of_hosts(said, ingress.spreads()),
-            aliases: said.aliases.iter().map(|alias| host_of(alias)).collect(),
+            aliases: said.ingress.aliases.iter().map(|alias| host_of(alias)).collect(),
         }
     }
 
@@ -174,12 +173,13 @@ impl<'i> WholeHostOptions<'i> {
         of_host.patterns = self.patterns.contains(host);
         of_host.client.clone_from(&self.client);
         of_host.closed = self.closed;
-        of_host.guards.clone_from(&self.said.over_host);
+        of_host.guards.clone_from(&self.said.ingress.over_host);
         if is_first {
             of_host.aliases.clone_from(&self.aliases);
         }
         // Of those whose paths do not count the oldest one says it.
-        let lengths = paths_of(rule).map(|(text, _)| text.len()).filter(|_| self.said.paths.is_some());
+        let lengths =
+            paths_of(rule).map(|(text, _)| text.len()).filter(|_| self.said.ingress.paths.is_some());
         let longest = lengths.max().unwrap_or_default();
         let known = of_host.root.take().filter(|(length, _)| *length >= longest);
         of_host.root = known.or_else(|| Some((longest, self.root.clone()?)));

@@ -21,7 +21,7 @@ impl Reading<'_> {
         let mut own = OwnOptions::default();
         self.add_sign_in(host, text, service, &mut own);
         let is_below = |all: &[String]| all.iter().any(|start| text.starts_with(start.as_str()));
-        if is_below(&self.foreign().over_http) {
+        if is_below(&self.foreign().ingress.over_http) {
             own.label.push_str(" over HTTP");
             own.options.insert("ssl-redirect", OptionValue::Text("false".to_owned()));
         }

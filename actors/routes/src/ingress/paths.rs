@@ -194,7 +194,7 @@ impl Reading<'_> {
             pattern.and_then(|pattern| pattern.cost),
             wanted.conditions.as_ref().and_then(|conditions| conditions.cost()),
         );
-        if wanted.conditions.is_some() && self.foreign().refuses {
+        if wanted.conditions.is_some() && self.foreign().ingress.refuses {
             let refused = Match { conditions: None, ..wanted.clone() };
             self.refuse(refused, path, &backend, pattern.and_then(|pattern| pattern.cost));
         }

@@ -44,7 +44,7 @@ fn step(line: &str, verb: Verb, key: &str, out: &mut Translation<'_>) -> HeaderS
         let name = line.split([':', ' ']).next().unwrap_or_default();
         return HeaderStep::Unsaid(name.to_owned());
     };
-    let value = value.replace("%[namespace]", out.about.namespace);
+    let value = value.replace("%[namespace]", out.about().namespace);
     match log_format::text_of_service(&value) {
         Ok(value) => verb(name.to_owned(), value),
         Err(expression) => {

@@ -28,7 +28,7 @@ pub(super) fn cors(said: &Said<'_>, out: &mut Translation<'_>) {
     } else {
         out.set("cors-allow-origin", listed.unwrap_or("*"), "cors-allow-origin");
     }
-    if !out.values.contains_key("cors-allow-origin") {
+    if !out.has("cors-allow-origin") {
         return;
     }
     out.set("cors-preflight", "all", "cors-enable");

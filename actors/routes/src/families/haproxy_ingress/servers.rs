@@ -82,7 +82,7 @@ pub(super) fn protocol(said: &Said<'_>, out: &mut Translation<'_>) {
         [("secure-verify-ca-secret", "server-ca-secret"), ("secure-crt-secret", "server-certificate-secret")]
     {
         let Some(text) = said.text(key) else { continue };
-        match own_secret(text, out.about.namespace) {
+        match own_secret(text, out.about().namespace) {
             Some(name) => out.set(option, name, key),
             None => out.close(key, "names no Secret of the same namespace"),
         }

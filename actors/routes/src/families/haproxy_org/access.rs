@@ -70,7 +70,7 @@ pub(super) fn passwords(said: &Said<'_>, out: &mut Translation<'_>) {
     let Some(secret) = said.text("auth-secret") else {
         return out.close("auth-type", "asks for passwords, and auth-secret names no Secret");
     };
-    let Some(name) = own_secret(secret, out.about.namespace) else {
+    let Some(name) = own_secret(secret, out.about().namespace) else {
         return out.close("auth-secret", "names a Secret of another namespace");
     };
     out.set("auth-secret", name, "auth-secret");

@@ -56,7 +56,7 @@ pub(in crate::families) fn backend_of<'s>(said: &'s Said<'_>, own: &'s str) -> O
 
 /// `cr-backend`. Without the Backend nobody gets in, because it may keep requests out.
 pub(super) fn backend(said: &Said<'_>, out: &mut Translation<'_>) {
-    let Some((namespace, name)) = backend_of(said, out.about.namespace) else {
+    let Some((namespace, name)) = backend_of(said, out.about().namespace) else {
         if said.has(BACKEND) {
             out.close(BACKEND, "names a Backend of another namespace");
         }

@@ -11,7 +11,7 @@ use crate::families::{
 pub(super) fn to_servers(said: &Said<'_>, out: &mut Translation<'_>) {
     host(said, out);
     let mut steps = steps("request-set-header", said, out);
-    if out.values.contains_key("host-rewrite") {
+    if out.has("host-rewrite") {
         steps.retain(|step| !matches!(step, HeaderStep::Set(name, _) if name.eq_ignore_ascii_case("host")));
     }
     HeadersTo::SERVERS.take(&steps, "request-set-header", out);

@@ -9,7 +9,7 @@ const KEY: &str = "route-acl";
 /// Of a condition that is not known nobody knows who meets it: as there nobody, the routes of the Service are left out.
 pub(super) fn conditions(said: &Said<'_>, out: &mut Translation<'_>) {
     let Some(text) = said.text(KEY) else {
-        out.left_out |= said.names(KEY);
+        out.level.left_out |= said.names(KEY);
         return;
     };
     let Some(needs) = RouteNeeds::of(text) else {
