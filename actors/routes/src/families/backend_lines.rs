@@ -8,8 +8,8 @@ use super::{
     translation::{Said, Translation},
 };
 use crate::{
+    findings::sentences::shortened,
     options::{header::HeadersOf, quantity::milliseconds},
-    sentences::shortened,
 };
 
 /// Words of lines that keep requests out.

@@ -2,11 +2,11 @@
 
 use super::translation::Translation;
 use crate::{
+    findings::sentences::shortened,
     options::{
         header::{Header, HeadersOf, plain},
         value::OptionValue,
     },
-    sentences::shortened,
 };
 
 /// What one rule does with a header.

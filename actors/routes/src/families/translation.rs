@@ -9,9 +9,9 @@ use super::{
     values::ForeignValue,
 };
 use crate::{
+    findings::sentences::shortened,
+    objects::referenced::{ReferencedKind, ReferencedObjects},
     options::{MOST_BYTES, Settings, network::Network, table::row, value::OptionValue},
-    referenced::{ReferencedKind, ReferencedObjects},
-    sentences::shortened,
 };
 use haptic_model::{Finding, FindingKind};
 use haptic_text::suggest::did_you_mean;

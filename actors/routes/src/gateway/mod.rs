@@ -40,7 +40,7 @@ mod values;
 pub use features::FEATURES;
 pub use settings::may_listen;
 
-use crate::{memory::Clock, reload_pace::ReloadsPerMinute};
+use crate::{ownership::memory::Clock, reload_pace::ReloadsPerMinute};
 use attachment::ResolvedRoute;
 use class_options::ClassOptions;
 use findings::GatewayFindings;

@@ -212,7 +212,7 @@ mod tests {
             namespace_share,
             has_infrastructure: false,
             routes_per_object: 5_000,
-            spelling: crate::path::Spelling::default(),
+            spelling: crate::matching::path::Spelling::default(),
             options: crate::options::Settings::default(),
         }
     }

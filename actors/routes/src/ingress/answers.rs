@@ -3,10 +3,10 @@
 use super::Reading;
 use crate::{
     claims::RouteClaim,
-    contest::ClaimPriority,
     families::PathAnswer,
     matching::Match,
     options::groups::{OwnOptions, RouteSays},
+    ownership::contest::ClaimPriority,
 };
 use std::{collections::BTreeMap, sync::Arc};
 

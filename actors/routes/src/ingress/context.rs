@@ -4,9 +4,8 @@ use super::ours::OurIngress;
 use crate::{
     claims::{Backend, Port},
     families::{Family, Neighbours},
+    objects::{referenced::ReferencedObjects, services::Services},
     options::value::OptionValues,
-    referenced::ReferencedObjects,
-    services::Services,
 };
 use std::{
     collections::{BTreeMap, HashSet},

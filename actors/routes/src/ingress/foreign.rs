@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     families::{About, Family, ForeignOptions, Neighbours},
-    services::Services,
+    objects::services::Services,
 };
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -1,9 +1,8 @@
 //! The groups of an Ingress's routes: with their options, what HAProxy reads of them together.
 
 use crate::{
-    choices::Choices,
-    claims::{Backend, Fields, RouteGroup, ToHttps},
-    lists::encoded,
+    claims::{Backend, Fields, RouteGroup, ToHttps, choices::Choices},
+    matching::lists::encoded,
     options::{
         self, Settings,
         class_objects::{self, qualified_service},

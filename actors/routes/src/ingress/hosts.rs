@@ -1,20 +1,19 @@
 //! What an Ingress asks for of its hosts beside the paths of its rules: under other names of them, at `/`, and where no path takes a request.
 
 use super::{
-    Reading,
+    Reading, app_root,
     manifest::{IngressBackend, Rule, named_hosts},
 };
 use crate::{
-    app_root,
     claims::RouteClaim,
-    contest::ClaimPriority,
     families::{Family, FamilySettings},
+    findings::sentences::shortened,
     matching::{ANY_HOST, Match, host_of},
     options::{
         groups::{OwnOptions, RouteSays},
         value::OptionValue,
     },
-    sentences::shortened,
+    ownership::contest::ClaimPriority,
 };
 use haptic_model::{Finding, FindingKind, host_name::is_host};
 use std::{

@@ -4,6 +4,8 @@
 //! [`hosts`]), of these their groups ([`groups`]); what is found at it comes last.
 
 mod answers;
+mod app_root;
+pub mod class;
 mod context;
 mod foreign;
 mod groups;
@@ -20,19 +22,18 @@ pub use of_hosts::host_options;
 pub use ours::IngressError;
 
 use crate::{
-    app_root, auth,
     claims::Claims,
-    class::Classes,
     families::{Family, ForeignOptions},
     findings::{foreign as foreign_annotations, nowhere},
-    named_objects,
+    matching::path::Spelling,
+    objects::{named_objects, services::Services},
     options::{
         self, Written,
         groups::{Annotations, Grouping},
     },
-    path::Spelling,
-    services::Services,
+    stores::auth,
 };
+use class::Classes;
 use context::IngressContext;
 use groups::GroupedBy;
 use haptic_model::Finding;

@@ -1,20 +1,20 @@
 //! What an Ingress says of its hosts for other Ingresses of its namespace.
 
 use super::{
+    app_root,
+    class::Classes,
     manifest::{Rule, backend_of, paths_of, prefix_or_exact},
     ours::OurIngress,
 };
 use crate::{
-    app_root,
     claims::Backend,
-    class::Classes,
-    contest::Age,
     families::{
         About, Family, ForeignOptions, HostOptions, Neighbours, PathRules, neighbours::HostOfNamespace,
         sign_in,
     },
     matching::host_of,
     options::value::{OptionValue, OptionValues},
+    ownership::contest::Age,
 };
 use haptic_model::Object;
 use memchr::memmem;

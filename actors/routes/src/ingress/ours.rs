@@ -1,11 +1,13 @@
 //! An Ingress of one of our classes, read once with what counts for its class.
 
-use super::manifest::{CLASS_ANNOTATION, Ingress, IngressBackend, Rule, Tls, TlsHosts};
-use crate::{
+use super::{
     class::Classes,
-    contest::Age,
+    manifest::{CLASS_ANNOTATION, Ingress, IngressBackend, Rule, Tls, TlsHosts},
+};
+use crate::{
     families::{Family, FamilySettings},
     options::Settings,
+    ownership::contest::Age,
 };
 use std::{collections::BTreeMap, fmt, sync::Arc};
 

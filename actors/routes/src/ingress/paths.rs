@@ -6,18 +6,20 @@ use super::{
 };
 use crate::{
     claims::{Backend, RouteClaim},
-    contest::ClaimPriority,
-    matching::Match,
+    findings::sentences::shortened,
+    matching::{
+        Match,
+        path::{self, Spelling},
+        patterns::Pattern,
+        regex_cost::PatternCost,
+    },
     options::{
         self,
         groups::{OwnOptions, RouteSays},
         is_like_a_pattern,
         value::OptionValue,
     },
-    path::{self, Spelling},
-    patterns::Pattern,
-    regex_cost::PatternCost,
-    sentences::shortened,
+    ownership::contest::ClaimPriority,
 };
 use haptic_model::{Finding, FindingKind};
 use std::{collections::BTreeMap, sync::Arc};

@@ -1,7 +1,9 @@
 //! TLS of an Ingress's hosts: who has it, with which certificates, and whether it is passed through.
 
 use super::{Reading, manifest::Tls};
-use crate::{matching::ANY_HOST, options::value::OptionValue, passthrough, sentences::shortened};
+use crate::{
+    findings::sentences::shortened, matching::ANY_HOST, options::value::OptionValue, ownership::passthrough,
+};
 use haptic_model::{Finding, FindingKind};
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -14,10 +14,12 @@ use super::{
     written::Written,
 };
 use crate::{
-    conditions::RouteConditions,
     families::{ForeignOptions, PathRules},
-    patterns::{self, Pattern, Rewrite},
-    sentences::shortened,
+    findings::sentences::shortened,
+    matching::{
+        conditions::RouteConditions,
+        patterns::{self, Pattern, Rewrite},
+    },
 };
 use haptic_model::{Finding, FindingKind};
 use haptic_text::Digest;

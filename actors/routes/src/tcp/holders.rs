@@ -5,7 +5,7 @@ use super::{
     empty, enter,
     ports::ListedPorts,
 };
-use crate::{contest::Age, findings::certificates::NamedCertificates};
+use crate::{findings::certificates::NamedCertificates, ownership::contest::Age};
 use haptic_model::{Finding, FindingKind, ObjectRef, Snapshot};
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -18,9 +18,9 @@ use crate::{
     claims::Port,
     findings::certificates::{NamedCertificates, SecretsAtTime},
     names,
+    objects::services,
     options::Settings,
-    services,
-    store_names::store_of,
+    stores::store_of,
 };
 use claims::{AskedBy, AskedPorts, TcpClaim, TcpTls};
 use haptic_model::{ActiveConfig, Findings, Object, ObjectRef, Snapshot, Snapshots};
@@ -217,7 +217,7 @@ impl TcpModel {
             self.findings.set(&object, Vec::new());
         }
         for (object, findings) in found {
-            self.findings.set(&object, crate::sentences::few(findings));
+            self.findings.set(&object, crate::findings::sentences::few(findings));
         }
     }
 

@@ -6,7 +6,7 @@ use crate::{
         secrets::own_secret,
         translation::{Said, Translation},
     },
-    sentences::shortened,
+    findings::sentences::shortened,
 };
 use std::collections::BTreeSet;
 

@@ -8,7 +8,7 @@ use crate::{
         backend_lines::{LinesOfBackend, is_guarding_rule, one_word},
         translation::{Said, Translation},
     },
-    referenced::ReferencedKind,
+    objects::referenced::ReferencedKind,
 };
 use serde_json::{Map, Value};
 

@@ -2,7 +2,7 @@
 
 use crate::{
     families::{Said, Translation},
-    sentences::shortened,
+    findings::sentences::shortened,
 };
 
 /// The cookie of nginx.

@@ -7,7 +7,7 @@ use crate::{
         header_steps::{HeaderStep, HeadersTo, distrust},
         secrets::own_secret,
     },
-    referenced::ReferencedKind,
+    objects::referenced::ReferencedKind,
 };
 use serde_json::Value;
 

@@ -7,10 +7,8 @@
 //! What is remembered is written down for the next controller, and so is who has what others wait for: its object may be deleted
 //! while no controller runs.
 
-use super::{
-    contest::{Age, Contest, Holder, Seniority},
-    matching::Match,
-};
+use super::contest::{Age, Contest, Holder, Seniority};
+use crate::matching::Match;
 use haptic_model::{HostHold, host_holds::HeldByText};
 use serde::{Deserialize, Serialize};
 use std::{
@@ -25,7 +23,7 @@ const MOST: usize = 100_000;
 /// What only one can have.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) enum Thing {
+pub(crate) enum Thing {
     /// The requests of a match.
     Requests(Match),
     /// A host: its TLS and client verification.
@@ -43,7 +41,7 @@ pub struct Clock {
 
 /// Everything that is remembered.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Memory {
+pub(crate) struct Memory {
     kept: HashMap<Thing, RememberedHolder>,
     /// Those that are gone, by namespace, in the order in which they went. One that came back is still there.
     gone: BTreeMap<Arc<str>, VecDeque<(Instant, Thing)>>,

@@ -2,7 +2,8 @@
 //!
 //! What decides is one text of the group, which HAProxy's Lua reads: a change of it is a change of a map's entry.
 
-use crate::{claims::Backend, lists::encoded, options::difference::GroupOptions};
+use super::Backend;
+use crate::{matching::lists::encoded, options::difference::GroupOptions};
 use haptic_text::Digest;
 use serde_json::Value;
 

@@ -3,15 +3,21 @@
 //! Follows the API documentation of `networking.k8s.io/v1` Ingress, fields `host`, `path` and `pathType`. Knows nothing
 //! of Ingress objects, so that other kinds of route can stand on it.
 
+pub mod conditions;
+pub(crate) mod lists;
+pub mod path;
+pub mod patterns;
+pub mod regex_cost;
+
 use haptic_model::{Finding, FindingKind, host_name};
 use haptic_text::Digest;
 use serde::{Deserialize, Serialize};
 use std::{cmp::Reverse, sync::Arc};
 
-use crate::conditions::RouteConditions;
+use conditions::RouteConditions;
 
-use super::sentences::shortened;
-pub(super) use host_name::wildcard_over;
+use crate::findings::sentences::shortened;
+pub(crate) use host_name::wildcard_over;
 
 /// The host of a route that takes requests whatever their host is.
 pub const ANY_HOST: &str = "*";
@@ -130,7 +136,7 @@ impl Match {
     }
 
     /// Whether it is the route of a host as a whole.
-    pub(super) fn is_root(&self) -> bool {
+    pub(crate) fn is_root(&self) -> bool {
         let is_path = match self.shape {
             MatchShape::Prefix => self.path.is_empty(),
             MatchShape::Exact => &*self.path == "/",
@@ -140,7 +146,7 @@ impl Match {
     }
 
     /// What is found at its host and path.
-    pub(super) fn finding(&self, kind: FindingKind, sentence: String) -> Finding {
+    pub(crate) fn finding(&self, kind: FindingKind, sentence: String) -> Finding {
         Finding::new(kind, sentence).at_host(&self.host).at_path(&shortened(&self.path))
     }
 
@@ -205,7 +211,7 @@ pub fn candidates<'r>(host: &'r str, path: &'r str) -> impl Iterator<Item = Matc
 }
 
 /// The same of one host.
-pub(super) fn candidates_of<'r>(host: &'r Arc<str>, path: &'r str) -> impl Iterator<Item = Match> + 'r {
+pub(crate) fn candidates_of<'r>(host: &'r Arc<str>, path: &'r str) -> impl Iterator<Item = Match> + 'r {
     let whole = Match { host: host.clone(), shape: MatchShape::Exact, path: path.into(), conditions: None };
     let prefix =
         |p: &str| Match { host: host.clone(), shape: MatchShape::Prefix, path: p.into(), conditions: None };
@@ -213,7 +219,7 @@ pub(super) fn candidates_of<'r>(host: &'r Arc<str>, path: &'r str) -> impl Itera
 }
 
 /// A request's own host, the wildcard over its first label, and [`ANY_HOST`].
-pub(super) fn hosts(host: &str) -> Vec<Arc<str>> {
+pub(crate) fn hosts(host: &str) -> Vec<Arc<str>> {
     let own: Arc<str> = host.to_ascii_lowercase().into();
     let wildcard = wildcard_over(&own).map(Arc::from);
     [Some(own), wildcard, Some(ANY_HOST.into())].into_iter().flatten().collect()

@@ -1,6 +1,6 @@
 //! What a request must have besides its path for a route to take it: a method, headers, parameters of its query.
 
-use crate::regex_cost::{self, Compared, PatternCost};
+use super::regex_cost::{self, Compared, PatternCost};
 use serde::{Deserialize, Serialize};
 
 /// So many lines one option has.

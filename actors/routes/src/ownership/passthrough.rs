@@ -1,20 +1,29 @@
-//! To whose servers TLS is passed through, and why it is not to those of others that want it.
+//! TLS that is passed through to servers: what a client says over TLS to such a host is opened by nobody here.
+//!
+//! Who has the requests for `/` of a host decides, if the host is its namespace's: whoever may answer a host's TLS may have it passed
+//! through, and nobody else.
 
-use super::{
-    claims::{Backend, RouteClaim, RouteGroup},
-    index::RouteIndex,
-    matching::Match,
-    options::{self, difference::GroupOptions},
-    passthrough::OPTION,
+use super::{contest::ClaimPriority, index::RouteIndex};
+use crate::{
+    claims::{Backend, Claims, PassedHost, PassedHosts, Port, RouteClaim, RouteGroup},
+    matching::{ANY_HOST, Match},
+    options::{self, Settings, difference::GroupOptions},
 };
 use haptic_model::{Finding, FindingKind, ObjectRef};
+use std::sync::Arc;
+
+/// The annotation.
+pub(crate) const OPTION: &str = "ssl-passthrough";
+
+/// The port of the Service that requests over HTTP go to.
+pub(crate) const HTTP_PORT: &str = "ssl-passthrough-http-port";
 
 /// What guards access and cannot be asked of a connection that is not opened: where one of them counts, TLS ends here.
 const UNASKED: [&str; 6] =
     ["auth-secret", "auth-url", "client-ca-secret", "min-tls-version", "tls-ciphers", "tls-min-version"];
 
 /// Who gets what clients say over TLS to a host.
-pub(super) struct Passing<'i> {
+pub(crate) struct Passing<'i> {
     pub object: &'i ObjectRef,
     pub backend: &'i Backend,
     pub group: &'i RouteGroup,
@@ -31,9 +40,49 @@ enum NotPassed<'i> {
     Guarded(&'static str),
 }
 
+impl Claims {
+    /// What `ssl-passthrough` makes of the routes for `/`; `port`: where requests over HTTP go.
+    pub(crate) fn pass_through(&mut self, port: Option<u16>, settings: &Settings) {
+        if !settings.passthrough {
+            let sentence = "it is switched off for all: the operator sets passthrough: true".to_owned();
+            return self.findings.push(without_effect(&sentence));
+        }
+        let mut passed = PassedHosts::new();
+        for route in self
+            .routes
+            .iter_mut()
+            .filter(|route| route.standing == ClaimPriority::Asked && route.wanted.is_root())
+        {
+            let (host, backend) = (route.wanted.host.clone(), route.backend.clone());
+            if *host == *ANY_HOST {
+                continue;
+            }
+            if let Some(port) = port {
+                route.backend.port = Port::Number(port);
+            }
+            passed.entry(host).or_insert(PassedHost { backend, has_http: port.is_some() });
+        }
+        let without: Vec<&Arc<str>> = self
+            .routes
+            .iter()
+            .map(|route| &route.wanted.host)
+            .filter(|host| !passed.contains_key(*host))
+            .collect();
+        if let Some(host) = without.first() {
+            let sentence = if ***host == *ANY_HOST {
+                "for rules without a host: TLS is passed through by the name that clients ask for".to_owned()
+            } else {
+                format!("for {host}: there must be a path / of type Prefix or Exact")
+            };
+            self.findings.push(without_effect(&sentence).at_host(host));
+        }
+        self.passed = Some(passed);
+    }
+}
+
 impl RouteIndex {
     /// Whose servers get what clients say over TLS to `host`.
-    pub(super) fn passing(&self, host: &str) -> Option<Passing<'_>> {
+    pub(crate) fn passing(&self, host: &str) -> Option<Passing<'_>> {
         let (_, route) = self.root_of(host)?;
         let object = self.holder(&route.wanted)?.object.as_ref().map(|winner| &*winner.object)?;
         self.passed_to(host, object).ok()
@@ -69,7 +118,7 @@ impl RouteIndex {
     }
 
     /// Why TLS of a host is not passed through to the servers of an object that wants it.
-    pub(super) fn not_passed(&self, host: &str, object: &ObjectRef) -> Option<Finding> {
+    pub(crate) fn not_passed(&self, host: &str, object: &ObjectRef) -> Option<Finding> {
         let why = self.passed_to(host, object).err()?;
         let kind = match why {
             NotPassed::Guarded(_) => FindingKind::OptionWithoutEffect,
@@ -89,4 +138,9 @@ impl RouteIndex {
         let sentence = format!("TLS of {host} is not passed through: {why}; it ends here");
         Some(options::finding(kind, OPTION, sentence).at_host(host))
     }
+}
+
+fn without_effect(why: &str) -> Finding {
+    let sentence = format!("annotation {}{OPTION} has no effect: {why}", options::PREFIX);
+    options::finding(FindingKind::OptionWithoutEffect, OPTION, sentence)
 }

@@ -1,6 +1,7 @@
 //! What any object asks for, as stores: a template that needs to know reads one object of them, not all routes.
 
-use super::{auth, claims::Claims, memory::Clock};
+use super::auth;
+use crate::{claims::Claims, ownership::memory::Clock};
 use haptic_model::{Object, ObjectRef, Snapshot};
 use std::{
     collections::BTreeMap,
@@ -12,12 +13,12 @@ use std::{
 const LISTS: &str = "path-lists";
 
 /// Things, each with what its object says.
-pub(super) type Things = BTreeMap<Arc<ObjectRef>, Arc<[u8]>>;
+pub(crate) type Things = BTreeMap<Arc<ObjectRef>, Arc<[u8]>>;
 
 /// Things that objects ask for, how many objects each, and an object for each thing. What nobody asks for any more stays for the
 /// time of the hold: lines of HAProxy's that come with a thing and go with it would take a reload each time.
 #[derive(Clone, Debug)]
-pub(super) struct CountedThings {
+pub(crate) struct CountedThings {
     counts: BTreeMap<Arc<ObjectRef>, usize>,
     /// What nobody asks for, and since when.
     left: BTreeMap<Arc<ObjectRef>, (Instant, Arc<[u8]>)>,
@@ -34,12 +35,12 @@ impl Default for CountedThings {
 
 impl CountedThings {
     /// An object for each thing.
-    pub(super) fn store(&self) -> &Snapshot {
+    pub(crate) fn store(&self) -> &Snapshot {
         &self.store
     }
 
     /// The same with all objects to come: what stays for a while stays.
-    pub(super) fn emptied(&self) -> Self {
+    pub(crate) fn emptied(&self) -> Self {
         let mut emptied = Self { left: self.left.clone(), ..Self::default() };
         for (thing, (_, json)) in &self.left {
             emptied.enter(thing, json.clone());
@@ -47,7 +48,7 @@ impl CountedThings {
         emptied
     }
 
-    pub(super) fn add(&mut self, things: Things) {
+    pub(crate) fn add(&mut self, things: Things) {
         for (thing, json) in things {
             let count = self.counts.entry(thing.clone()).or_default();
             *count += 1;
@@ -63,7 +64,7 @@ impl CountedThings {
         self.store.apply(Object { reference: thing.clone(), version: 0, json: json.into() }, key);
     }
 
-    pub(super) fn remove(&mut self, things: Things, clock: Option<&Clock>) {
+    pub(crate) fn remove(&mut self, things: Things, clock: Option<&Clock>) {
         for (thing, json) in things {
             let Some(count) = self.counts.get_mut(&thing) else { continue };
             *count -= 1;
@@ -78,7 +79,7 @@ impl CountedThings {
     }
 
     /// Forgets what nobody has asked for long enough, without a clock at once.
-    pub(super) fn forget(&mut self, clock: Option<&Clock>) {
+    pub(crate) fn forget(&mut self, clock: Option<&Clock>) {
         let is_over =
             |since: &Instant| clock.is_none_or(|clock| clock.now.duration_since(*since) >= clock.hold);
         for (thing, _) in self.left.extract_if(.., |_, (since, _)| is_over(since)) {
@@ -87,59 +88,59 @@ impl CountedThings {
     }
 
     /// When the next one is forgotten.
-    pub(super) fn next(&self, hold: Duration) -> Option<Instant> {
+    pub(crate) fn next(&self, hold: Duration) -> Option<Instant> {
         self.left.values().map(|(since, _)| *since + hold).min()
     }
 }
 
 /// Which options any object asks for, and who is asked whether requests may pass.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Demands {
+pub(crate) struct Demands {
     options: CountedThings,
     targets: CountedThings,
 }
 
 impl Demands {
     /// The same with all objects to come: what stays for a while stays.
-    pub(super) fn emptied(&self) -> Self {
+    pub(crate) fn emptied(&self) -> Self {
         Self { options: self.options.emptied(), targets: self.targets.emptied() }
     }
 
     /// An object for each option.
-    pub(super) fn options(&self) -> &Snapshot {
+    pub(crate) fn options(&self) -> &Snapshot {
         &self.options.store
     }
 
     /// An object for each namespace and target of its `auth-url`.
-    pub(super) fn targets(&self) -> &Snapshot {
+    pub(crate) fn targets(&self) -> &Snapshot {
         &self.targets.store
     }
 
-    pub(super) fn add(&mut self, namespace: &str, claims: &Claims) {
+    pub(crate) fn add(&mut self, namespace: &str, claims: &Claims) {
         let (options, targets) = asked_by(namespace, claims);
         self.options.add(options);
         self.targets.add(targets);
     }
 
-    pub(super) fn remove(&mut self, namespace: &str, claims: &Claims, clock: Option<&Clock>) {
+    pub(crate) fn remove(&mut self, namespace: &str, claims: &Claims, clock: Option<&Clock>) {
         let (options, targets) = asked_by(namespace, claims);
         self.options.remove(options, clock);
         self.targets.remove(targets, clock);
     }
 
     /// Forgets what nobody has asked for long enough, without a clock at once.
-    pub(super) fn forget(&mut self, clock: Option<&Clock>) {
+    pub(crate) fn forget(&mut self, clock: Option<&Clock>) {
         self.options.forget(clock);
         self.targets.forget(clock);
     }
 
     /// When the next thing is forgotten.
-    pub(super) fn next(&self, hold: Duration) -> Option<Instant> {
+    pub(crate) fn next(&self, hold: Duration) -> Option<Instant> {
         self.options.next(hold).into_iter().chain(self.targets.next(hold)).min()
     }
 
     /// Whether something stays that nobody asks for.
-    pub(super) fn has_left(&self) -> bool {
+    pub(crate) fn has_left(&self) -> bool {
         !self.options.left.is_empty() || !self.targets.left.is_empty()
     }
 }

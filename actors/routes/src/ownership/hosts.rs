@@ -5,11 +5,13 @@
 //! for its requests go there. Nobody else's certificate is served and nobody else's CA asked for.
 
 use super::{
-    claims::Claims,
     contest::{Age, ClaimPriority, Claimant, Claimants, Contest, Holder},
-    matching::{ANY_HOST, wildcard_over},
     owners::Owners,
     separate_hosts::SeparateHosts,
+};
+use crate::{
+    claims::Claims,
+    matching::{ANY_HOST, wildcard_over},
 };
 use haptic_model::ObjectRef;
 use std::{
@@ -19,7 +21,7 @@ use std::{
 
 /// All hosts that anybody asks for.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Hosts {
+pub(crate) struct Hosts {
     all: HashMap<Arc<str>, Host>,
     /// The hosts right below each wildcard, whether anybody asks for that or not.
     below: HashMap<Arc<str>, BTreeSet<Arc<str>>>,
@@ -29,7 +31,7 @@ pub(super) struct Hosts {
 
 /// One host, or wildcard.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Host {
+pub(crate) struct Host {
     /// Who has routes on it.
     pub routes: Contest,
     /// Who brings certificates for it.
@@ -40,7 +42,7 @@ pub(super) struct Host {
 
 /// How TLS is answered for a host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Tls {
+pub(crate) struct Tls {
     /// Whose host it is.
     pub holder: Option<Holder>,
     /// The certificates of its own; without them it has those of the wildcard over it, or the default one.
@@ -56,7 +58,7 @@ pub(super) struct Tls {
 
 /// The certificates that an object brings.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Certificates {
+pub(crate) struct Certificates {
     pub object: Arc<ObjectRef>,
     pub age: Age,
     /// That of the Secrets.
@@ -68,7 +70,7 @@ pub(super) struct Certificates {
 
 /// Why these certificates are a host's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CertificateSource {
+pub(crate) enum CertificateSource {
     /// The object brings them.
     Object,
     /// The object's class has one for want of another.
@@ -79,7 +81,7 @@ pub(super) enum CertificateSource {
 
 /// A Secret with a CA that clients' certificates are verified with.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct ClientCa {
+pub(crate) struct ClientCa {
     pub namespace: Arc<str>,
     pub secret: Arc<str>,
 }

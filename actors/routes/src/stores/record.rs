@@ -1,17 +1,19 @@
 //! What an object got, as the object that templates read.
 
-use super::{
-    auth,
+use super::auth;
+use crate::{
     claims::{Backend, Claims, RouteClaim, RouteGroup, ToHttps},
-    contest::{Age, ClaimPriority},
-    hosts::{CertificateSource, ClientCa, Tls},
-    index::{RouteIndex, hosts_of},
-    lists::MOST,
-    matching::{ANY_HOST, Match, MatchShape, wildcard_over},
-    named_objects::NamedKind,
-    names, options,
-    passing::Passing,
-    sentences::{few, shortened},
+    findings::sentences::{few, shortened},
+    matching::{ANY_HOST, Match, MatchShape, lists::MOST, wildcard_over},
+    names,
+    objects::named_objects::NamedKind,
+    options,
+    ownership::{
+        contest::{Age, ClaimPriority},
+        hosts::{CertificateSource, ClientCa, Tls},
+        index::{RouteIndex, hosts_of},
+        passthrough::Passing,
+    },
 };
 use haptic_model::{Finding, FindingKind, ObjectJson, ObjectRef};
 use serde_json::{Value, json};
@@ -31,7 +33,7 @@ const TLS_BACKEND: &str = ":tls";
 const NOWHERE: &str = "not_found";
 
 /// An object, and where what it got is looked up.
-pub(super) struct Got<'i> {
+pub(crate) struct Got<'i> {
     pub object: &'i ObjectRef,
     pub claims: &'i Claims,
     pub index: &'i RouteIndex,
@@ -57,7 +59,7 @@ struct Entry {
 
 /// The JSON of an object's routes, and what is found at it. In the JSON are its own `fields`, `options`,
 /// [`OPTIONS_OF_GROUPS`], `routes`, `backends`, `tls`, `clientCa` and `rejected`.
-pub(super) fn of(got: &Got<'_>) -> (ObjectJson, Vec<Finding>) {
+pub(crate) fn of(got: &Got<'_>) -> (ObjectJson, Vec<Finding>) {
     let mut found = got.claims.findings.clone();
     let (mut routes, mut backends) = (Vec::new(), Vec::new());
     let (mut known, mut served) = (HashSet::new(), BTreeSet::new());

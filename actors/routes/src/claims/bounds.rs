@@ -1,7 +1,7 @@
 //! How much one object may ask for: a list in an object can be as long as the object, and each entry costs more here, and in
 //! HAProxy, than where it is written.
 
-use super::claims::Claims;
+use super::Claims;
 use haptic_model::{Finding, FindingKind, Limit};
 
 impl Claims {

@@ -1,12 +1,12 @@
 //! Which Ingresses are ours: IngressClass, default class, and the annotation of old.
 
-use super::{
+use crate::{
     claims::Backend,
-    config_maps::{self, FoundConfigMap},
     families::{About, FamiliesOfClasses, Family, FamilySettings, translate},
+    findings::sentences::shortened,
+    matching::path::Spelling,
+    objects::config_maps::{self, FoundConfigMap},
     options::{Settings, class::Class, shared_lines::SharedLines},
-    path::Spelling,
-    sentences::shortened,
 };
 use haptic_model::{
     ActiveConfig, Findings, HAProxyTemplateConfigSpec, Object, ObjectRef, Snapshot, Snapshots,
@@ -32,9 +32,9 @@ pub struct Classes {
     /// Ingresses without a class are ours.
     without: bool,
     /// How the paths of Ingresses are compared.
-    pub(super) spelling: Spelling,
+    pub(crate) spelling: Spelling,
     /// What the configuration says of their options.
-    pub(super) options: Arc<Settings>,
+    pub(crate) options: Arc<Settings>,
     /// What a ConfigMap says of them, by the name of the class.
     of_classes: BTreeMap<Arc<str>, ClassSettings>,
     /// The class that counts for Ingresses without one.
@@ -44,7 +44,7 @@ pub struct Classes {
     /// The families with what ConfigMaps of their controllers say.
     families: FamiliesOfClasses,
     /// What most backends have.
-    pub(super) shared: Arc<SharedLines>,
+    pub(crate) shared: Arc<SharedLines>,
 }
 
 /// What the ConfigMap says that an IngressClass names by its parameters.
@@ -164,14 +164,14 @@ impl Classes {
     }
 
     /// What counts for the options of an Ingress of that class.
-    pub(super) fn settings_of(&self, class: Option<&str>) -> &Arc<Settings> {
+    pub(crate) fn settings_of(&self, class: Option<&str>) -> &Arc<Settings> {
         let class = class.or(self.default.as_deref());
         let own = class.and_then(|class| self.of_classes.get(class));
         own.map_or(&self.options, |own| &own.options)
     }
 
     /// The families of annotations that an Ingress of that class has, the first of which counts where two say the same.
-    pub(super) fn families_of(&self, class: Option<&str>) -> Vec<&FamilySettings> {
+    pub(crate) fn families_of(&self, class: Option<&str>) -> Vec<&FamilySettings> {
         let class = class.or(self.default.as_deref());
         let controller = class.and_then(|class| self.controllers.get(class)).map(|controller| &**controller);
         let all = self.families.of_class(class).iter();
@@ -179,18 +179,18 @@ impl Classes {
     }
 
     /// Whether a ConfigMap of a family's controller says something by one of these keys.
-    pub(super) fn says_by_config(&self, keys: &[&str]) -> bool {
+    pub(crate) fn says_by_config(&self, keys: &[&str]) -> bool {
         self.families.says_by_config(keys)
     }
 
     /// Whether Ingresses of a namespace may say something of each other's.
-    pub(super) fn reads_neighbours(&self) -> bool {
+    pub(crate) fn reads_neighbours(&self) -> bool {
         self.options.families.iter().any(|family| family.family != Family::HaproxyOrg)
     }
 
     /// The backend that gets the requests for hosts of Ingresses with these settings which no route takes, where it is another one than
     /// that of all.
-    pub(super) fn left_to(&self, settings: &Settings) -> Option<String> {
+    pub(crate) fn left_to(&self, settings: &Settings) -> Option<String> {
         let of_class = settings.class.service();
         of_class
             .filter(|of_class| self.options.class.service().as_ref() != Some(of_class))
@@ -198,7 +198,7 @@ impl Classes {
     }
 
     /// What is said of ConfigMaps of other controllers.
-    pub(super) fn findings(&self) -> Findings {
+    pub(crate) fn findings(&self) -> Findings {
         let mut findings = Findings::default();
         for (config_map, found) in &self.families.findings {
             findings.set(config_map, found.clone());
@@ -208,7 +208,7 @@ impl Classes {
 
     /// What ConfigMaps say, an object for each class that names one, one for each sentence about settings of families, and one for the
     /// configuration's own word where that names objects.
-    pub(super) fn settings_store(&self) -> Snapshot {
+    pub(crate) fn settings_store(&self) -> Snapshot {
         let mut store = Snapshot::full();
         let mut add = |name: &str, fields: Value| {
             let reference = Arc::new(ObjectRef::new("ingressclasses", "", name));
@@ -342,7 +342,7 @@ impl ConfigMaps<'_> {
 }
 
 /// The watched resource that holds IngressClasses.
-pub(super) fn store_of(spec: &HAProxyTemplateConfigSpec) -> Option<&str> {
+pub(crate) fn store_of(spec: &HAProxyTemplateConfigSpec) -> Option<&str> {
     let is = |w: &haptic_model::crd::WatchedResource| {
         w.resources == "ingressclasses" && w.api_version.starts_with("networking.k8s.io/")
     };

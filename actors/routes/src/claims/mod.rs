@@ -1,11 +1,13 @@
 //! What one object asks for, before it is known who else asks for the same.
 
-use super::{
-    contest::{Age, ClaimPriority, ClaimantRank},
-    matching::Match,
-    named_objects::NamedObject,
+mod bounds;
+pub(crate) mod choices;
+
+use crate::{
+    matching::{Match, regex_cost::PatternCost},
     names,
-    regex_cost::PatternCost,
+    objects::named_objects::NamedObject,
+    ownership::contest::{Age, ClaimPriority, ClaimantRank},
 };
 use haptic_model::{Finding, ObjectRef, host_name::is_host};
 use serde::de::IgnoredAny;

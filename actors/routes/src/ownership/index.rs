@@ -2,21 +2,25 @@
 //! change. A change costs as much as there are objects that ask for the same.
 
 use super::{
-    asked::Demands,
-    claims::{Backend, Claims, RouteClaim},
     contest::{ClaimPriority, Claimant, Claimants, Contest, Holder},
+    hosts::{Hosts, Tls},
+    memory::{Clock, Memory, Thing},
+    owners::Owners,
+};
+use crate::{
+    claims::{Backend, Claims, RouteClaim},
     families::neighbours::HostOfNamespace,
     findings::{
         certificates::{NamedCertificates, SecretsAtTime},
         missing_objects::NamedObjects,
     },
-    hosts::{Hosts, Tls},
-    lists::{HostList, ListEntry, Lists},
-    matching::{Match, MatchShape, candidates_of, hosts, wildcard_over},
-    memory::{Clock, Memory, Thing},
-    owners::Owners,
-    record,
+    matching::{
+        Match, MatchShape, candidates_of, hosts,
+        lists::{HostList, ListEntry, Lists},
+        wildcard_over,
+    },
     reload_pace::{ReloadPace, ReloadsPerMinute},
+    stores::{asked::Demands, record},
 };
 use haptic_model::{Findings, Object, ObjectRef, Snapshot, host_holds::HeldByText};
 use std::{
@@ -136,7 +140,7 @@ impl RouteIndex {
     }
 
     /// Remembers what another index had written down. Without a time nothing is.
-    pub(super) fn remember(&mut self, written: &HeldByText) {
+    pub(crate) fn remember(&mut self, written: &HeldByText) {
         let Some(clock) = self.clock else { return };
         let read = self.memory.read(written, clock.now);
         // Who has them is asked as if for the first time.
@@ -153,7 +157,7 @@ impl RouteIndex {
     }
 
     /// What is remembered, and who has what others wait for, to be read by the next controller.
-    pub(super) fn written(&self) -> &HeldByText {
+    pub(crate) fn written(&self) -> &HeldByText {
         self.memory.written()
     }
 
@@ -220,7 +224,7 @@ impl RouteIndex {
     }
 
     /// The objects with routes to one of these Services, or that have one asked whether requests may pass.
-    pub(super) fn leading_to(&self, services: &HashSet<Arc<ObjectRef>>) -> Vec<Arc<ObjectRef>> {
+    pub(crate) fn leading_to(&self, services: &HashSet<Arc<ObjectRef>>) -> Vec<Arc<ObjectRef>> {
         if services.is_empty() {
             return Vec::new();
         }
@@ -238,12 +242,12 @@ impl RouteIndex {
     }
 
     /// The objects whose turn it is to have HAProxy reloaded: they are to be read again, and given to the next [`Self::update`].
-    pub(super) fn due_objects(&self) -> impl Iterator<Item = &Arc<ObjectRef>> {
+    pub(crate) fn due_objects(&self) -> impl Iterator<Item = &Arc<ObjectRef>> {
         self.pace.due_objects()
     }
 
     /// The objects that name one of these hosts, or one right below a wildcard of them, in its namespace.
-    pub(super) fn naming(&self, hosts: &HashSet<HostOfNamespace>) -> BTreeSet<Arc<ObjectRef>> {
+    pub(crate) fn naming(&self, hosts: &HashSet<HostOfNamespace>) -> BTreeSet<Arc<ObjectRef>> {
         let in_namespace = |objects: &BTreeSet<Arc<ObjectRef>>, namespace: &str| {
             let all = objects.iter().filter(|object| &*object.namespace == namespace);
             all.cloned().collect::<Vec<_>>()
@@ -296,17 +300,17 @@ impl RouteIndex {
     }
 
     /// What is known of certificates.
-    pub(super) fn certificates(&self) -> &NamedCertificates {
+    pub(crate) fn certificates(&self) -> &NamedCertificates {
         &self.certificates
     }
 
     /// Which of the Secrets and ConfigMaps are there that options name.
-    pub(super) fn named_objects(&self) -> &NamedObjects {
+    pub(crate) fn named_objects(&self) -> &NamedObjects {
         &self.named_objects
     }
 
     /// The Secrets and ConfigMaps as they are, at a time: what is found at the objects that name them may be other than before.
-    pub(super) fn set_secrets(&mut self, secrets: &SecretsAtTime) {
+    pub(crate) fn set_secrets(&mut self, secrets: &SecretsAtTime) {
         let mut objects = self.named_objects.update(secrets);
         if let Some(concerned) = self.certificates.update(secrets) {
             let has = |(object, claims): &(&Arc<ObjectRef>, &Arc<Claims>)| {
@@ -367,7 +371,7 @@ impl RouteIndex {
     }
 
     /// Who has the requests of a match, and the route that it has for them.
-    pub(super) fn served(&self, wanted: &Match) -> Option<(&ObjectRef, &RouteClaim)> {
+    pub(crate) fn served(&self, wanted: &Match) -> Option<(&ObjectRef, &RouteClaim)> {
         let winner = &self.holder(wanted)?.object.as_ref()?.object;
         let routes = &self.claims.get(winner)?.routes;
         let route = routes.iter().find(|route| route.wanted == *wanted && !route.repeated)?;
@@ -375,7 +379,7 @@ impl RouteIndex {
     }
 
     /// Whether a redirect of a namespace is for nothing, because another route takes what it is for in a way of its own.
-    pub(super) fn steps_back(&self, namespace: &str, claim: &RouteClaim) -> bool {
+    pub(crate) fn steps_back(&self, namespace: &str, claim: &RouteClaim) -> bool {
         let host = &claim.wanted.host;
         if claim.standing != ClaimPriority::Redirect {
             return false;
@@ -585,27 +589,27 @@ impl RouteIndex {
     }
 
     /// Who has the requests of a match.
-    pub(super) fn holder(&self, wanted: &Match) -> Option<&Holder> {
+    pub(crate) fn holder(&self, wanted: &Match) -> Option<&Holder> {
         self.matches.get(wanted)?.holder.as_ref()
     }
 
     /// What an object asks for.
-    pub(super) fn claims_of(&self, object: &ObjectRef) -> Option<&Claims> {
+    pub(crate) fn claims_of(&self, object: &ObjectRef) -> Option<&Claims> {
         self.claims.get(object).map(|claims| &**claims)
     }
 
     /// The namespace that has a host's routes.
-    pub(super) fn namespace_of(&self, host: &str) -> Option<&str> {
+    pub(crate) fn namespace_of(&self, host: &str) -> Option<&str> {
         Some(&self.hosts.get(host)?.routes.holder.as_ref()?.namespace)
     }
 
     /// Who has a host's routes, if it is there.
-    pub(super) fn first_at(&self, host: &str) -> Option<&Claimant> {
+    pub(crate) fn first_at(&self, host: &str) -> Option<&Claimant> {
         self.hosts.get(host)?.routes.holder.as_ref()?.object.as_ref()
     }
 
     /// The list of a host, if `object` is the one that it is printed for.
-    pub(super) fn list_of<'i>(&'i self, host: &'i str, object: &ObjectRef) -> Option<HostList<'i>> {
+    pub(crate) fn list_of<'i>(&'i self, host: &'i str, object: &ObjectRef) -> Option<HostList<'i>> {
         let namespace = self.namespace_of(host)?;
         let mut own = self.lists.of(host).filter(|object| &*object.namespace == namespace).peekable();
         if own.peek().is_none_or(|first| ***first != *object) {
@@ -628,17 +632,17 @@ impl RouteIndex {
     }
 
     /// How TLS is answered for a host.
-    pub(super) fn tls(&self, host: &str) -> Option<&Tls> {
+    pub(crate) fn tls(&self, host: &str) -> Option<&Tls> {
         self.hosts.get(host).map(|host| &host.tls)
     }
 
     /// All hosts.
-    pub(super) fn hosts(&self) -> &Hosts {
+    pub(crate) fn hosts(&self) -> &Hosts {
         &self.hosts
     }
 
     /// Whether a host belongs to namespaces by the operator's word.
-    pub(super) fn is_listed(&self, host: &str) -> bool {
+    pub(crate) fn is_listed(&self, host: &str) -> bool {
         self.owners.of_host(host).is_some()
     }
 }
@@ -668,7 +672,7 @@ fn decide(
 }
 
 /// The hosts that an object has routes on, each once.
-pub(super) fn hosts_of(claims: &Claims) -> BTreeSet<&Arc<str>> {
+pub(crate) fn hosts_of(claims: &Claims) -> BTreeSet<&Arc<str>> {
     claims.routes.iter().map(|route| &route.wanted.host).collect()
 }
 

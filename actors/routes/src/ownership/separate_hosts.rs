@@ -16,7 +16,7 @@ const MOST: usize = 400;
 
 /// The hosts to be left out of one wildcard's line.
 #[derive(Clone, Debug, Default)]
-pub(super) struct SeparateHosts {
+pub(crate) struct SeparateHosts {
     /// Each with the namespace that it belongs to.
     all: BTreeMap<Arc<str>, Arc<str>>,
     /// Those for which there is room.

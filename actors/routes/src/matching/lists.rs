@@ -3,9 +3,9 @@
 //! A list is that of the namespace which has the host, and printed for one of its objects. Only requests for the host ask it,
 //! so what it costs is its namespace's own; what it may cost is bounded all the same.
 
-use crate::{
+use super::{
+    Match, MatchShape,
     conditions::{Condition, RouteConditions},
-    matching::{Match, MatchShape},
     regex_cost::PatternCost,
 };
 use haptic_model::ObjectRef;
@@ -16,7 +16,7 @@ use std::{
 };
 
 /// So many routes stand in one list.
-pub(super) const MOST: usize = 500;
+pub(crate) const MOST: usize = 500;
 /// So many steps all expressions of a list may take together: see [`PatternCost`].
 const MOST_STEPS: f64 = 2e7;
 /// So many bytes are in one entry of a map, and so many entries are a list.
@@ -27,7 +27,7 @@ const SURE_BYTES: usize = CHUNK * (MOST_CHUNKS - 1) / 2;
 
 /// The hosts that have lists, and the objects with something in them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Lists(BTreeMap<Arc<str>, BTreeSet<Arc<ObjectRef>>>);
+pub(crate) struct Lists(BTreeMap<Arc<str>, BTreeSet<Arc<ObjectRef>>>);
 
 impl Lists {
     pub fn enter(&mut self, host: &Arc<str>, object: &Arc<ObjectRef>) {
@@ -50,7 +50,7 @@ impl Lists {
 
 /// One route of a list.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ListEntry<'e> {
+pub(crate) struct ListEntry<'e> {
     pub wanted: &'e Match,
     /// The namespace of a route of the Gateway API; nothing where the whole list is of one.
     pub owner: &'e str,
@@ -59,7 +59,7 @@ pub(super) struct ListEntry<'e> {
 
 /// The routes of a host's list, the first to be asked first.
 #[derive(Debug)]
-pub(super) struct HostList<'l> {
+pub(crate) struct HostList<'l> {
     pub namespace: &'l str,
     pub entries: Vec<ListEntry<'l>>,
     /// How many more there would be.
@@ -229,7 +229,7 @@ pub(crate) fn encoded(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
+    use crate::matching::{
         conditions::{self, Of},
         patterns,
     };

@@ -5,25 +5,30 @@
 //! are printed for it are kept from render to render, and only those are printed anew whose own set changed: the index is
 //! updated by what changed in the store.
 
+pub(crate) mod asked;
+pub mod auth;
+mod batches;
+pub(crate) mod record;
+
 use crate::{
-    auth,
-    batches::in_batches,
     claims::{Claims, RouteGroup},
-    class::{self, Classes},
     families::Neighbours,
     findings::certificates::{NamedCertificates, SecretsAtTime},
     gateway::GatewayModel,
-    index::RouteIndex,
-    ingress::{self, IngressError, IngressGround},
-    memory::Clock,
-    owners::Owners,
-    referenced::{self, ReferencedObjects, ReferencedStores, ReferencingIngress},
+    ingress::{
+        self, IngressError, IngressGround,
+        class::{self, Classes},
+    },
+    objects::{
+        referenced::{self, ReferencedObjects, ReferencedStores, ReferencingIngress},
+        services::{self, Services},
+    },
+    ownership::{index::RouteIndex, memory::Clock, owners::Owners},
     reload_pace::ReloadsPerMinute,
-    services::{self, Services},
-    store_names::{class_settings_of, options_of, store_of},
     tcp::TcpModel,
     userlists::{self, Userlists},
 };
+use batches::in_batches;
 use haptic_model::{
     ActiveConfig, Finding, FindingKind, Findings, HostHolds, Object, ObjectRef, Snapshot, Snapshots,
     gateway::GatewayVerdicts, host_holds,
@@ -393,4 +398,22 @@ fn unreadable(object: &ObjectRef, why: String) -> Claims {
     let group = RouteGroup { id: object.name.clone(), ..RouteGroup::default() };
     let findings = vec![Finding::new(FindingKind::ObjectUnreadable, why)];
     Claims { findings, groups: vec![group], fields: fields.into(), ..Claims::default() }
+}
+
+/// The name of the store of sets beside the store `resource`.
+#[must_use]
+pub fn store_of(resource: &str) -> Arc<str> {
+    format!("routes of {resource}").into()
+}
+
+/// The name of the store that has an object for each option that any object of the store `resource` asks for.
+#[must_use]
+pub fn options_of(resource: &str) -> Arc<str> {
+    format!("options of {resource}").into()
+}
+
+/// The name of the store that has an object for each IngressClass whose parameters name a ConfigMap, beside the store `resource`.
+#[must_use]
+pub fn class_settings_of(resource: &str) -> Arc<str> {
+    format!("classes of {resource}").into()
 }

@@ -2,9 +2,8 @@
 
 mod groups;
 
-use crate::{
-    matching::{Match, MatchShape, host_of},
-    path,
+use super::{
+    Match, MatchShape, host_of, path,
     regex_cost::{self, Compared, PatternCost},
 };
 use regex_syntax::ast::{AssertionKind, Ast, parse::Parser};

@@ -9,7 +9,7 @@ const MOST: usize = 20;
 const LONGEST: usize = 200;
 
 /// The first `MOST` findings, each once, and how many more there would be.
-pub(super) fn few(mut findings: Vec<Finding>) -> Vec<Finding> {
+pub(crate) fn few(mut findings: Vec<Finding>) -> Vec<Finding> {
     let mut known = HashSet::new();
     findings.retain(|finding| known.insert(finding.clone()));
     let more = findings.len().saturating_sub(MOST);
@@ -22,7 +22,7 @@ pub(super) fn few(mut findings: Vec<Finding>) -> Vec<Finding> {
 }
 
 /// A value as a sentence quotes it.
-pub(super) fn shortened(value: &str) -> String {
+pub(crate) fn shortened(value: &str) -> String {
     if value.len() <= LONGEST {
         return value.to_owned();
     }
@@ -31,7 +31,7 @@ pub(super) fn shortened(value: &str) -> String {
 }
 
 /// Namespaces, by name.
-pub(super) fn named(namespaces: &[Arc<str>]) -> String {
+pub(crate) fn named(namespaces: &[Arc<str>]) -> String {
     const NAMED: usize = 3;
     let names: Vec<&str> = namespaces.iter().take(NAMED).map(|name| &**name).collect();
     let kind = if namespaces.len() == 1 { "namespace" } else { "the namespaces" };

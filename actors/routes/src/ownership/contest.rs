@@ -1,7 +1,7 @@
 //! Who of those that ask for one thing has it.
 //!
 //! The namespace that asked first has it: that of the oldest object, of equal ages the first by namespace and name. Within a namespace the last
-//! by name is the first where its own controller has it so. A namespace that had it keeps its age there as long as it is remembered ([`super::memory`]).
+//! by name is the first where its own controller has it so. A namespace that had it keeps its age there as long as it is remembered ([`crate::ownership::memory`]).
 
 use haptic_model::{HostHold, ObjectRef};
 use std::{cmp::Ordering, sync::Arc};
@@ -35,7 +35,7 @@ pub enum ClaimPriority {
 
 /// An object that asks for one thing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Claimant {
+pub(crate) struct Claimant {
     pub age: Age,
     pub object: Arc<ObjectRef>,
     /// As [`crate::claims::Claims::is_last_first`].
@@ -48,11 +48,11 @@ pub(super) struct Claimant {
 
 /// All that ask for one thing, the first one first.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Claimants(Vec<Claimant>);
+pub(crate) struct Claimants(Vec<Claimant>);
 
 /// Who has a thing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Holder {
+pub(crate) struct Holder {
     pub namespace: Arc<str>,
     /// What its namespace is compared by.
     pub age: Age,
@@ -62,14 +62,14 @@ pub(super) struct Holder {
 
 /// What is remembered of a namespace that has, or had, a thing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Seniority {
+pub(crate) struct Seniority {
     pub namespace: Arc<str>,
     pub age: Age,
 }
 
 /// A thing that only one can have.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Contest {
+pub(crate) struct Contest {
     pub claimants: Claimants,
     /// As of the last [`Self::decide`].
     pub holder: Option<Holder>,
@@ -99,7 +99,7 @@ impl Claimant {
 
 /// By which claimants are in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ClaimantRank<'c> {
+pub(crate) struct ClaimantRank<'c> {
     pub age: &'c Age,
     pub object: &'c ObjectRef,
     pub is_last_first: bool,

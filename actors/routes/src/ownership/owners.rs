@@ -1,9 +1,9 @@
 //! Which namespaces a host belongs to by the operator's word (`spec.hosts`).
 
-use super::{
+use crate::{
     claims::Claims,
+    findings::sentences::{named, shortened},
     matching::ANY_HOST,
-    sentences::{named, shortened},
 };
 use haptic_model::{Finding, FindingKind, HAProxyTemplateConfigSpec, crd::HostOwners, host_name};
 use std::{collections::HashMap, sync::Arc};
@@ -72,7 +72,7 @@ impl Owners {
 
     /// What is left of an object's claims without those on hosts that belong to other namespaces.
     #[must_use]
-    pub(super) fn admit(&self, namespace: &str, mut claims: Claims) -> Claims {
+    pub(crate) fn admit(&self, namespace: &str, mut claims: Claims) -> Claims {
         if self.listed.is_empty() {
             return claims;
         }
