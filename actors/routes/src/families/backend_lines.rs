@@ -2,10 +2,11 @@
 //! options.
 
 use super::{
+    annotations::Said,
     balance,
     header_steps::{HeaderStep, HeadersTo, distrust},
     log_format,
-    translation::{Said, Translation},
+    translation::Translation,
 };
 use crate::{
     findings::sentences::shortened,

@@ -1,13 +1,14 @@
 //! What families make of the annotations of an Ingress, and of the Services that its routes lead to.
 
 use super::{
+    annotations::Said,
     effects::{IngressEffects, LevelEffects},
     family::Family,
     haproxy_ingress,
     haproxy_org::{self, custom_resources},
     ingress_nginx,
     settings::FamilySettings,
-    translation::{About, Said, Translation},
+    translation::{About, Translation},
 };
 use crate::options::{
     Settings,

@@ -4,6 +4,7 @@
 //! takes several keys to say is code beside the table. What cannot be said is found at the object, never silent. Whatever guards
 //! access fails closed.
 
+mod annotations;
 pub mod answers;
 mod backend_lines;
 mod balance;
@@ -34,6 +35,7 @@ mod tls;
 mod translation;
 pub mod values;
 
+pub use annotations::Said;
 pub use answers::PathAnswer;
 pub use config::FamilyConfig;
 pub use convert::{ConvertedAnnotations, ForeignIngress, convert};
@@ -46,5 +48,5 @@ pub use of_classes::FamiliesOfClasses;
 pub use paths::PathRules;
 pub use settings::FamilySettings;
 pub use sign_in::SignIn;
-pub use translation::{About, Said, Translation};
+pub use translation::{About, Translation};
 pub use values::{ForeignValue, ValueReader};

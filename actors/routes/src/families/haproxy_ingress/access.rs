@@ -3,8 +3,9 @@
 use super::values::{SourceRanges, sources};
 use crate::{
     families::{
+        annotations::Said,
         secrets::own_secret,
-        translation::{EVERYBODY, Said, Translation},
+        translation::{EVERYBODY, Translation},
     },
     options::{header::Header, network::Network},
 };

@@ -2,8 +2,9 @@
 
 use crate::{
     families::{
+        annotations::Said,
         sign_in::{self, SignIn},
-        translation::{Said, Translation},
+        translation::Translation,
     },
     options::value::OptionValues,
 };

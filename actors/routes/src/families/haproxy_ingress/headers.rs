@@ -2,9 +2,10 @@
 
 use super::values;
 use crate::families::{
+    annotations::Said,
     header_steps::{HeaderStep, HeadersTo},
     log_format,
-    translation::{Said, Translation},
+    translation::Translation,
 };
 
 /// What becomes of a header by its name and value.

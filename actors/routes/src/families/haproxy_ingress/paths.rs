@@ -2,9 +2,10 @@
 
 use crate::{
     families::{
+        annotations::Said,
         forms::PathForm,
         redirects::{ACME, code},
-        translation::{Said, Translation},
+        translation::Translation,
     },
     options::{Settings, table::row},
 };

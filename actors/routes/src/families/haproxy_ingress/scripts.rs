@@ -1,9 +1,6 @@
 //! What scripts of other origins may do (CORS), and that browsers use HTTPS alone (HSTS).
 
-use crate::families::{
-    origins,
-    translation::{Said, Translation},
-};
+use crate::families::{annotations::Said, origins, translation::Translation};
 
 const METHODS: &str = "GET, PUT, POST, DELETE, PATCH, OPTIONS";
 const HEADERS: &str = "DNT, X-CustomHeader, Keep-Alive, User-Agent, X-Requested-With, If-Modified-Since, Cache-Control, Content-Type, Authorization";

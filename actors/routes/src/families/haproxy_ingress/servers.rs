@@ -1,11 +1,7 @@
 //! How servers are reached.
 
 use crate::{
-    families::{
-        balance, health_check,
-        secrets::own_secret,
-        translation::{Said, Translation},
-    },
+    families::{annotations::Said, balance, health_check, secrets::own_secret, translation::Translation},
     findings::sentences::shortened,
 };
 use std::collections::BTreeSet;

@@ -2,11 +2,7 @@
 
 use super::values::milliseconds;
 use crate::{
-    families::{
-        origins,
-        secrets::own_secret,
-        translation::{Said, Translation},
-    },
+    families::{annotations::Said, origins, secrets::own_secret, translation::Translation},
     options::{
         network::Network,
         quantity::{PERIODS, milliseconds_of},

@@ -5,8 +5,9 @@ use super::values::milliseconds;
 use crate::{
     families::{
         FamilyKey, KeyPlace,
+        annotations::Said,
         backend_lines::{LinesOfBackend, is_guarding_rule, one_word},
-        translation::{Said, Translation},
+        translation::Translation,
     },
     objects::referenced::ReferencedKind,
 };

@@ -2,9 +2,10 @@
 
 use super::values;
 use crate::families::{
+    annotations::Said,
     header_steps::{HeaderStep, HeadersTo},
     log_format,
-    translation::{Said, Translation},
+    translation::Translation,
 };
 
 /// Headers that are set for servers, before the lines of a snippet are read. `set-host` counts behind them.

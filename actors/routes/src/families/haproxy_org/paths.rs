@@ -2,10 +2,7 @@
 
 use super::values;
 use crate::families::{
-    forms::PathForm,
-    log_format,
-    redirects::code,
-    translation::{Said, Translation},
+    annotations::Said, forms::PathForm, log_format, redirects::code, translation::Translation,
 };
 
 /// Where HTTPS is without `ssl-redirect-port`.

@@ -2,7 +2,7 @@
 //! between braces (`AddCustomRoute` in `pkg/route/route.go`), of which those conditions are known that headers, cookies, parameters of the
 //! query and methods decide.
 
-use crate::families::translation::{Said, Translation};
+use crate::families::{annotations::Said, translation::Translation};
 
 const KEY: &str = "route-acl";
 

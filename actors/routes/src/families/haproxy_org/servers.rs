@@ -1,9 +1,7 @@
 //! How servers are reached (`pkg/annotations/service`).
 
 use crate::families::{
-    balance, health_check,
-    secrets::own_secret,
-    translation::{Said, Translation},
+    annotations::Said, balance, health_check, secrets::own_secret, translation::Translation,
 };
 
 /// How long requests wait where servers take so many at a time: there five seconds, unless the ConfigMap says otherwise.
