@@ -4,8 +4,14 @@
 use crate::support::Setup;
 use haptic_model::{ObjectRef, Snapshots};
 use haptic_routes::{
-    Routes, class::Classes, families::Neighbours, index::RouteIndex, ingress, ingress_ground::IngressGround,
-    referenced::ReferencedObjects, services::Services, store_of,
+    Routes,
+    class::Classes,
+    families::Neighbours,
+    index::RouteIndex,
+    ingress::{self, IngressGround},
+    referenced::ReferencedObjects,
+    services::Services,
+    store_of,
 };
 use proptest::{
     prelude::*,
@@ -173,7 +179,7 @@ fn reference(name: &str) -> Arc<ObjectRef> {
 }
 
 fn claims(ingress: &Sketch) -> Option<haptic_routes::claims::Claims> {
-    ingress::claims(
+    let claims = ingress::claims(
         ingress.object().to_string().as_bytes(),
         &Classes::all(),
         &IngressGround {
@@ -181,8 +187,8 @@ fn claims(ingress: &Sketch) -> Option<haptic_routes::claims::Claims> {
             neighbours: &Neighbours::default(),
             referenced: &ReferencedObjects::default(),
         },
-    )
-    .unwrap()
+    );
+    Some(claims.unwrap())
 }
 
 fn model(index: &RouteIndex, host: &str, path: &str) -> Option<String> {

@@ -10,8 +10,7 @@ use haptic_routes::{
     class::Classes,
     families::Neighbours,
     index::RouteIndex,
-    ingress,
-    ingress_ground::IngressGround,
+    ingress::{self, IngressGround},
     path::{self, Doubt},
     referenced::ReferencedObjects,
     services::Services,
@@ -107,7 +106,7 @@ fn model(ingresses: &[Value]) -> RouteIndex {
             },
         )
         .unwrap();
-        (Arc::new(ObjectRef::new("ingresses", "shop", name)), claims)
+        (Arc::new(ObjectRef::new("ingresses", "shop", name)), Some(claims))
     }));
     index
 }

@@ -2,14 +2,15 @@
 //! options.
 
 use super::{
+    annotations::Said,
     balance,
     header_steps::{HeaderStep, HeadersTo, distrust},
     log_format,
-    translation::{Said, Translation},
+    translation::Translation,
 };
 use crate::{
+    findings::sentences::shortened,
     options::{header::HeadersOf, quantity::milliseconds},
-    sentences::shortened,
 };
 
 /// Words of lines that keep requests out.
@@ -56,7 +57,7 @@ pub(super) fn translate(keys: &[&'static str], said: &Said<'_>, out: &mut Transl
                 "has lines of haproxy.cfg: nothing of it counts without `snippets: translate`".to_owned()
             }
         };
-        let lists = ["allow-from", "deny-from"].iter().any(|list| out.values.contains_key(list));
+        let lists = ["allow-from", "deny-from"].iter().any(|list| out.has(list));
         let addresses =
             || lines.iter().find(|line| lists && words_of(line).iter().any(|word| word == "set-src"));
         match guard().or_else(addresses) {

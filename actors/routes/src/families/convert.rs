@@ -2,18 +2,15 @@
 //! same configuration. Each step is checked by reading both; what does not come out the same stays as it is.
 
 use super::{
-    answers::PathAnswer,
+    effects::{IngressEffects, LevelEffects},
     family::Family,
     foreign_options::ForeignOptions,
-    forms::ForeignForms,
     key::{FamilyKey, KeyOutcome, KeyTarget},
-    paths::PathRules,
     settings::FamilySettings,
-    sign_in::SignIn,
     translation::About,
 };
 use crate::options::{
-    PREFIX, RouteOptions, Settings,
+    PREFIX, RouteOptions, Settings, Written,
     groups::Annotations,
     kind::Kind,
     table::{TABLE, row},
@@ -81,19 +78,13 @@ pub struct ConvertedAnnotations {
 /// What an Ingress asks for, as far as annotations decide.
 #[derive(Debug, PartialEq)]
 struct ServedAnnotations {
+    /// Those of the Ingress as a whole, and those of each path.
     options: Vec<RouteOptions>,
-    forms: Vec<ForeignForms>,
-    sign_ins: Vec<Option<SignIn>>,
+    /// Of these those that count for more than the Ingress.
     spread: OptionValues,
-    dropped: bool,
-    left_out: Vec<bool>,
-    /// Whether requests that do not meet a route's conditions are refused.
-    refuses: bool,
-    paths: Option<PathRules>,
-    canary: Option<OptionValues>,
-    names: [Vec<String>; 2],
-    over_host: OptionValues,
-    answers: Vec<PathAnswer>,
+    /// What is done to its routes by other means than options, and to those to each Service.
+    levels: Vec<LevelEffects>,
+    ingress: IngressEffects,
     /// Of each path at which HTTP is not redirected to HTTPS: what an annotation of ours says, which counts before that.
     over_http: Vec<Option<String>>,
 }
@@ -113,8 +104,11 @@ pub fn convert(
     let (mut candidates, mut kept) = (Vec::new(), BTreeMap::new());
     for annotation in ingress.annotations.keys() {
         let Some(name) = family.family.behind_prefix(annotation) else { continue };
-        let found =
-            foreign.findings.iter().find(|found| found.place.annotation.as_deref() == Some(annotation));
+        let found = foreign
+            .ingress
+            .findings
+            .iter()
+            .find(|found| found.place.annotation.as_deref() == Some(annotation));
         match family.family.key(name).map(|key| key.outcome) {
             None => _ = kept.insert(annotation.clone(), "its own controller does not know it".to_owned()),
             Some(KeyOutcome::Finding(instead)) => {
@@ -157,8 +151,11 @@ pub fn convert(
             removed.insert(annotation);
             continue;
         }
-        let found =
-            foreign.findings.iter().find(|found| found.place.annotation.as_deref() == Some(&annotation));
+        let found = foreign
+            .ingress
+            .findings
+            .iter()
+            .find(|found| found.place.annotation.as_deref() == Some(&annotation));
         let name = family.family.behind_prefix(&annotation).unwrap_or_default();
         let options = options_of(family, name);
         let unsaid =
@@ -207,10 +204,10 @@ impl Conversion<'_> {
         let left = self.foreign(&next, self.ingress.about);
         let of_snippets = self.options_of_snippets(&next);
         let said: BTreeSet<&str> = gone.iter().flat_map(|annotation| self.options_of(annotation)).collect();
-        for (option, value) in &foreign.ingress.written.values {
+        for (option, value) in &foreign.own.written.values {
             let key = format!("{PREFIX}{option}");
             // What an annotation says stays said, whatever the ConfigMap of the family says.
-            let is_left = !said.contains(option) && left.ingress.written.values.get(option) == Some(value);
+            let is_left = !said.contains(option) && left.own.written.values.get(option) == Some(value);
             if is_left || next.contains_key(&key) {
                 continue;
             }
@@ -232,7 +229,7 @@ impl Conversion<'_> {
         let of_snippets: BTreeMap<_, _> =
             of_snippets.map(|(annotation, text)| (annotation.clone(), text.clone())).collect();
         let values_of = |annotations: &BTreeMap<String, String>| {
-            self.foreign(annotations, self.ingress.about).ingress.written.values
+            self.foreign(annotations, self.ingress.about).own.written.values
         };
         let (without, with) = (values_of(&BTreeMap::new()), values_of(&of_snippets));
         with.into_iter()
@@ -248,7 +245,7 @@ impl Conversion<'_> {
 
     /// The options whose values no annotation of ours has, and why.
     fn unsayable(&self, foreign: &ForeignOptions) -> Vec<(&'static str, String)> {
-        let values = foreign.ingress.written.values.iter();
+        let values = foreign.own.written.values.iter();
         let unsaid = values.filter(|(option, value)| text_of(option, value, self.settings).is_none());
         let mut all: Vec<(&'static str, String)> = unsaid
             .map(|(option, _)| {
@@ -289,48 +286,40 @@ impl Conversion<'_> {
             |name: &str| name == "redirect-to" && self.family.family == Family::HaproxyIngress;
         let is_spread =
             |name: &str| is_behind_root(name) || SPREAD.iter().any(|spread| name.starts_with(spread));
-        let values = foreign.ingress.written.values.iter().filter(|(name, _)| is_spread(name));
+        let values = foreign.own.written.values.iter().filter(|(name, _)| is_spread(name));
         let spread = values.map(|(name, value)| (*name, value.clone())).collect();
-        let levels = || std::iter::once(&foreign.ingress).chain(foreign.of_services.values());
-        let forms = levels().map(|level| level.forms.clone()).collect();
-        let left_out = levels().map(|level| level.left_out).collect();
-        let sign_ins = levels().map(|level| level.sign_in.clone()).collect();
-        let (dropped, refuses) = (foreign.dropped, foreign.refuses);
-        let (paths, canary) = (foreign.paths.clone(), foreign.canary.clone());
-        let names = [foreign.aliases.clone(), foreign.redirected.clone()];
-        let (over_host, answers) = (foreign.over_host.clone(), foreign.answers.clone());
+        let levels = foreign.levels().cloned().map(without_options).collect();
         let is_over_http =
-            |path: &str| foreign.over_http.iter().any(|start| path.starts_with(start.as_str()));
+            |path: &str| foreign.ingress.over_http.iter().any(|start| path.starts_with(start.as_str()));
         let over_http = self.ingress.paths.iter().filter(|(path, _)| is_over_http(path));
         let to_https = annotations.get(&format!("{PREFIX}ssl-redirect"));
         let over_http = over_http.map(|_| to_https.cloned()).collect();
+        // What is found does not change what is served, and the paths over HTTP are compared one by one.
+        let ingress =
+            IngressEffects { findings: Vec::new(), over_http: Vec::new(), ..foreign.ingress.clone() };
         let written = Annotations::read(annotations, self.settings).with(foreign);
         let own = written.of(None, None, self.settings);
         let of_paths = self.ingress.paths.iter().map(|(path, service)| {
             written.of(Some(path), service.as_deref().map(|service| (service, None)), self.settings)
         });
-        // What is found does not change what is served.
         let served = |options: RouteOptions| RouteOptions {
             ineffective: Vec::new(),
             written: BTreeSet::new(),
             ..options
         };
         let options = std::iter::once(own).chain(of_paths).map(served).collect();
-        ServedAnnotations {
-            options,
-            forms,
-            sign_ins,
-            spread,
-            dropped,
-            left_out,
-            refuses,
-            paths,
-            canary,
-            names,
-            over_host,
-            answers,
-            over_http,
-        }
+        ServedAnnotations { options, spread, levels, ingress, over_http }
+    }
+}
+
+/// What is not compared by the options of paths.
+fn without_options(level: LevelEffects) -> LevelEffects {
+    LevelEffects {
+        written: Written::default(),
+        closed: false,
+        blocked: None,
+        passes_certificate: None,
+        ..level
     }
 }
 

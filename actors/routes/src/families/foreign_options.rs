@@ -1,19 +1,17 @@
 //! What families make of the annotations of an Ingress, and of the Services that its routes lead to.
 
 use super::{
-    answers::PathAnswer,
+    annotations::Said,
+    effects::{IngressEffects, LevelEffects},
     family::Family,
-    forms::ForeignForms,
     haproxy_ingress,
     haproxy_org::{self, custom_resources},
     ingress_nginx,
-    paths::PathRules,
     settings::FamilySettings,
-    sign_in::SignIn,
-    translation::{About, Said, Translation},
+    translation::{About, Translation},
 };
 use crate::options::{
-    Settings, Written,
+    Settings,
     value::{OptionValue, OptionValues},
 };
 use haptic_model::{Finding, FindingKind};
@@ -28,49 +26,12 @@ const LEAST_COST: usize = 1 << 10;
 /// What families make of the annotations of an Ingress.
 #[derive(Debug, Default)]
 pub struct ForeignOptions {
-    /// What counts for the Ingress.
-    pub ingress: ForeignLevel,
+    /// What they do to it as a whole.
+    pub ingress: IngressEffects,
+    /// What counts for its routes.
+    pub own: LevelEffects,
     /// The same for routes to these Services, which have annotations of families.
-    pub of_services: BTreeMap<Arc<str>, ForeignLevel>,
-    /// Whether nothing of it is served.
-    pub dropped: bool,
-    /// Whether requests that do not meet the conditions of a route of it are refused, and lead to no other route of the host.
-    pub refuses: bool,
-    /// How its paths are read, where that is not as ours are.
-    pub paths: Option<PathRules>,
-    /// Of a canary, what the options of a route have whose requests it shares.
-    pub canary: Option<OptionValues>,
-    /// More names of its hosts.
-    pub aliases: Vec<String>,
-    /// Other hosts whose requests are redirected to its own, as far as nobody has routes there.
-    pub redirected: Vec<String>,
-    /// What paths begin with at which HTTP is not redirected to HTTPS.
-    pub over_http: Vec<String>,
-    /// What single paths of its hosts are answered.
-    pub answers: Vec<PathAnswer>,
-    /// Who is kept out of all routes of its hosts that have no lists of their own.
-    pub over_host: OptionValues,
-    /// What is said of them.
-    pub findings: Vec<Finding>,
-}
-
-/// The options of one translation.
-#[derive(Clone, Debug, Default)]
-pub struct ForeignLevel {
-    /// As if they were written.
-    pub written: Written,
-    /// Whether all requests get 503, whatever other levels say.
-    pub closed: bool,
-    /// Whether nothing leads there.
-    pub left_out: bool,
-    /// Who is kept out, whatever other levels say.
-    pub blocked: Option<OptionValue>,
-    /// How paths are compared.
-    pub forms: ForeignForms,
-    /// What clients are asked for that have not signed in.
-    pub sign_in: Option<SignIn>,
-    /// Whether servers get the certificate of a client as a whole, where that is not said of the host.
-    pub passes_certificate: Option<bool>,
+    pub of_services: BTreeMap<Arc<str>, LevelEffects>,
 }
 
 impl ForeignOptions {
@@ -84,44 +45,17 @@ impl ForeignOptions {
         about: About<'_>,
         settings: &Settings,
     ) -> Self {
-        let mut all = Self::default();
+        let mut ingress = IngressEffects::default();
         let mut level = |service: Option<&BTreeMap<String, String>>| {
-            let mut level = ForeignLevel::default();
-            let mut values = BTreeMap::new();
+            let mut level = LevelEffects::none();
             for family in families.clone() {
                 let translation = translate(family, annotations, service, about, settings);
-                level.closed |= translation.closed;
-                level.left_out |= translation.left_out;
-                level.blocked = all_of(level.blocked.take(), translation.blocked);
-                all.dropped |= translation.dropped;
-                all.refuses |= translation.refuses;
-                all.paths = all.paths.take().or(translation.paths);
-                all.canary = all.canary.take().or(translation.canary);
-                all.aliases.extend(translation.aliases);
-                all.redirected.extend(translation.redirected);
-                all.over_host.extend(translation.over_host);
-                let known = &all.answers;
-                let news = translation.answers.into_iter().filter(|answer| !known.contains(answer));
-                let news: Vec<PathAnswer> = news.collect();
-                all.answers.extend(news);
-                if all.over_http.is_empty() {
-                    all.over_http = translation.over_http;
-                }
-                let known = &mut all.findings;
-                let news = translation.findings.into_iter().filter(|finding| !known.contains(finding));
-                known.extend(news.collect::<Vec<_>>());
-                if level.forms == ForeignForms::default() {
-                    level.forms = translation.forms;
-                }
-                level.sign_in = level.sign_in.take().or(translation.sign_in);
-                level.passes_certificate = level.passes_certificate.or(translation.passes_certificate);
-                // Of two families the first counts.
-                values = translation.values.into_iter().chain(values).collect();
+                ingress.merge(translation.ingress);
+                level.merge(translation.level);
             }
-            level.written = Written::of_others(values);
             level
         };
-        let ingress = level(None);
+        let own = level(None);
         let cost = |texts: &BTreeMap<String, String>| -> usize {
             let read = texts.iter().filter(|(key, _)| families.clone().any(|family| family.family.has(key)));
             read.map(|(key, text)| key.len() + text.len()).sum()
@@ -133,16 +67,31 @@ impl ForeignOptions {
                 return level(Some(texts));
             }
             beyond += 1;
-            ForeignLevel { closed: true, ..ForeignLevel::default() }
+            LevelEffects { closed: true, ..LevelEffects::default() }
         };
         let of_services = services.iter().map(|(name, texts)| (name.clone(), of_service(texts))).collect();
-        all.findings.extend((beyond > 0).then(|| too_many_services(beyond)));
-        Self { ingress, of_services, ..all }
+        ingress.findings.extend((beyond > 0).then(|| too_many_services(beyond)));
+        Self { ingress, own, of_services }
+    }
+
+    /// What counts for routes to a Service.
+    #[must_use]
+    pub fn level(&self, service: Option<&str>) -> &LevelEffects {
+        service.and_then(|service| self.of_services.get(service)).unwrap_or(&self.own)
+    }
+
+    /// What counts for its routes, and for those to each Service with annotations of its own.
+    pub fn levels(&self) -> impl Iterator<Item = &LevelEffects> {
+        std::iter::once(&self.own).chain(self.of_services.values())
+    }
+
+    fn levels_mut(&mut self) -> impl Iterator<Item = &mut LevelEffects> {
+        std::iter::once(&mut self.own).chain(self.of_services.values_mut())
     }
 
     /// What is said of a host by its neighbours counts for the whole Ingress.
     pub fn verify_clients(&mut self, client: Option<&OptionValues>, closed: bool) {
-        for level in std::iter::once(&mut self.ingress).chain(self.of_services.values_mut()) {
+        for level in self.levels_mut() {
             level.closed |= closed;
             let values = &mut level.written.values;
             if let Some(client) = client.filter(|_| !values.contains_key("client-ca-secret")) {
@@ -158,7 +107,7 @@ impl ForeignOptions {
 
     /// Whom an Ingress beside it keeps out of the whole host.
     pub fn keep_out(&mut self, guards: &OptionValues) {
-        for level in std::iter::once(&mut self.ingress).chain(self.of_services.values_mut()) {
+        for level in self.levels_mut() {
             level.closed |= guards.contains_key("closed");
             let values = &mut level.written.values;
             // A location with lists of its own has none of its server. Whom the ConfigMap blocks is kept out of all, besides.
@@ -168,22 +117,6 @@ impl ForeignOptions {
                 values.extend(guards.iter().map(|(name, value)| (*name, value.clone())));
             }
         }
-    }
-
-    /// What counts for routes to a Service.
-    #[must_use]
-    pub fn level(&self, service: Option<&str>) -> &ForeignLevel {
-        service.and_then(|service| self.of_services.get(service)).unwrap_or(&self.ingress)
-    }
-}
-
-/// The networks of both.
-fn all_of(first: Option<OptionValue>, second: Option<OptionValue>) -> Option<OptionValue> {
-    match (first, second) {
-        (Some(OptionValue::Networks(first)), Some(OptionValue::Networks(second))) => {
-            Some(OptionValue::Networks(first.iter().chain(second.iter()).cloned().collect()))
-        }
-        (first, second) => first.or(second),
     }
 }
 

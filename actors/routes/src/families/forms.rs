@@ -1,8 +1,7 @@
 //! How families compare paths, and what takes the place of a path's beginning.
 
-use crate::{
-    matching::{Match, MatchShape},
-    path,
+use crate::matching::{
+    Match, MatchShape, path,
     patterns::{self, Pattern, Rewrite},
 };
 

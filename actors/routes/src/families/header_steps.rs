@@ -2,11 +2,11 @@
 
 use super::translation::Translation;
 use crate::{
+    findings::sentences::shortened,
     options::{
         header::{Header, HeadersOf, plain},
         value::OptionValue,
     },
-    sentences::shortened,
 };
 
 /// What one rule does with a header.
@@ -134,11 +134,11 @@ impl HeadersTo {
     /// What was said of a header before it is removed or set counts no more.
     fn forget(self, name: &str, out: &mut Translation<'_>) {
         for option in [self.set, self.add] {
-            let Some(OptionValue::Headers(headers)) = out.values.get(option) else { continue };
+            let Some(OptionValue::Headers(headers)) = out.value(option) else { continue };
             let others = headers.iter().filter(|header| !header.name.eq_ignore_ascii_case(name));
             let others: Vec<Header> = others.cloned().collect();
             match others.is_empty() {
-                true => drop(out.values.remove(option)),
+                true => out.remove(option),
                 false => out.set_value(option, OptionValue::Headers(others.into())),
             }
         }
@@ -154,7 +154,7 @@ pub(super) fn distrust(name: &str, key: &str, out: &mut Translation<'_>) {
     if is_of_clients || TOLD.contains(&&*name) || out.read(OPTION, &name).is_err() {
         return;
     }
-    let known = match out.values.get(OPTION) {
+    let known = match out.value(OPTION) {
         Some(OptionValue::Names(names)) => names.contains(&name),
         _ => false,
     };

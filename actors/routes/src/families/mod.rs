@@ -4,11 +4,13 @@
 //! takes several keys to say is code beside the table. What cannot be said is found at the object, never silent. Whatever guards
 //! access fails closed.
 
+mod annotations;
 pub mod answers;
 mod backend_lines;
 mod balance;
 mod config;
 pub mod convert;
+mod effects;
 mod family;
 mod foreign_options;
 pub mod forms;
@@ -33,16 +35,18 @@ mod tls;
 mod translation;
 pub mod values;
 
+pub use annotations::Said;
 pub use answers::PathAnswer;
 pub use config::FamilyConfig;
 pub use convert::{ConvertedAnnotations, ForeignIngress, convert};
+pub use effects::{IngressEffects, LevelEffects};
 pub use family::Family;
-pub use foreign_options::{ForeignLevel, ForeignOptions, translate};
+pub use foreign_options::{ForeignOptions, translate};
 pub use key::{FamilyKey, KeyOutcome, KeyPlace, KeyTarget, WrongValue};
 pub use neighbours::{HostOptions, Neighbours};
 pub use of_classes::FamiliesOfClasses;
 pub use paths::PathRules;
 pub use settings::FamilySettings;
 pub use sign_in::SignIn;
-pub use translation::{About, Said, Translation};
+pub use translation::{About, Translation};
 pub use values::{ForeignValue, ValueReader};

@@ -3,7 +3,7 @@
 
 pub use crate::options::value::OptionValues;
 
-use crate::{claims::Backend, contest::Age};
+use crate::{claims::Backend, ownership::contest::Age};
 use haptic_model::{ObjectRef, host_name::wildcard_over};
 use std::{
     collections::{BTreeMap, HashMap, HashSet},

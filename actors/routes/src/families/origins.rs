@@ -32,7 +32,7 @@ pub fn set(expressions: &[&str], more: &[&str], key: &str, out: &mut Translation
     if let Some(lists) = lists {
         let all: Vec<String> = lists.concat().into_iter().chain(more).collect();
         out.set("cors-allow-origin", &all.join(", "), key);
-        return out.values.contains_key("cors-allow-origin");
+        return out.has("cors-allow-origin");
     }
     // The case counts in all of them, or in none.
     let flag = if expressions.iter().all(|text| text.starts_with(ANY_CASE)) { ANY_CASE } else { "" };
@@ -48,7 +48,7 @@ pub fn set(expressions: &[&str], more: &[&str], key: &str, out: &mut Translation
         out.differs(key, &how);
     }
     out.set("cors-allow-origin-regex", &format!("{flag}{pattern}"), key);
-    if !out.values.contains_key("cors-allow-origin-regex") {
+    if !out.has("cors-allow-origin-regex") {
         return false;
     }
     let all: Vec<String> = more.into_iter().chain([NOBODY.to_owned()]).collect();

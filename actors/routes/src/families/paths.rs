@@ -1,6 +1,6 @@
 //! How a family reads paths, where that is not as ours are.
 
-use crate::patterns::{self, Pattern};
+use crate::matching::patterns::{self, Pattern};
 
 /// The rules of ingress-nginx.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

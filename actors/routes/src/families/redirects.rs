@@ -1,6 +1,6 @@
 //! The status of redirects, as HAProxy's two controllers read it.
 
-use super::translation::{Said, Translation};
+use super::{annotations::Said, translation::Translation};
 
 /// Where certificates are asked for.
 pub(super) const ACME: &str = "/.well-known/acme-challenge";

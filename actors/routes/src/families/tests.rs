@@ -73,7 +73,7 @@ fn of_thousands_of_lines_that_are_wrong_the_first_few_are_told() {
         let prefix = settings.families[0].family.prefixes()[0];
         let ingress = BTreeMap::from([(format!("{prefix}{key}"), format!("{line}\n").repeat(2_000))]);
         let about = About { namespace: "shop", ..About::default() };
-        let found = translate(&settings.families[0], &ingress, None, about, &settings).findings;
+        let found = translate(&settings.families[0], &ingress, None, about, &settings).ingress.findings;
         assert!((1..=10).contains(&found.len()), "{key}: {}", found.len());
     }
 }
@@ -89,8 +89,13 @@ fn what_has_no_value_says_nothing_and_hides_what_is_farther() {
         let (ingress, service) = (texts(ingress), texts(service));
         let about = About { namespace: "shop", ..About::default() };
         let done = translate(&settings.families[0], &ingress, Some(&service), about, &settings);
-        let value = |option: &str| done.values.get(option).map(|value| value.to_json().to_string());
-        (done.closed, done.findings.len(), value("allow-from").unwrap_or_default(), value("timeout-server"))
+        let value = |option: &str| done.value(option).map(|value| value.to_json().to_string());
+        (
+            done.level.closed,
+            done.ingress.findings.len(),
+            value("allow-from").unwrap_or_default(),
+            value("timeout-server"),
+        )
     };
     let inner = json!({"allow-list": "10.0.0.0/8", "timeout-server": "5s"});
     let (org, jcm) = ("haproxy-org", "haproxy-ingress");
@@ -115,8 +120,8 @@ fn another_name_of_a_list_counts_where_the_list_is_said_nowhere() {
         };
         let (ingress, service) = (texts(ingress), texts(service));
         let done = translate(&settings.families[0], &ingress, Some(&service), About::default(), &settings);
-        assert!(!done.closed, "{:?}", done.findings);
-        done.values.get("allow-from").map(|value| value.to_json()[0]["network"].clone()).unwrap_or_default()
+        assert!(!done.level.closed, "{:?}", done.ingress.findings);
+        done.value("allow-from").map(|value| value.to_json()[0]["network"].clone()).unwrap_or_default()
     };
     let (main, old) = (("allowlist-source-range", "10.0.0.0/8"), ("whitelist-source-range", "192.0.2.0/24"));
     let of = |(key, text): (&str, &str)| json!({ key: text });
@@ -134,7 +139,7 @@ fn findings_name_annotations_as_they_are_written() {
         let annotations = BTreeMap::from([(annotation.to_owned(), "nonsense".to_owned())]);
         let all =
             ForeignOptions::of(settings.families.iter(), &annotations, &[], About::default(), &settings);
-        all.findings[0].place.annotation.clone().unwrap_or_default()
+        all.ingress.findings[0].place.annotation.clone().unwrap_or_default()
     };
     let names = [
         "haproxy.com/deny-list",
@@ -151,17 +156,24 @@ fn findings_name_annotations_as_they_are_written() {
 fn values_are_read_as_their_controller_reads_them_and_wrong_ones_do_what_the_row_says() {
     let nginx = |key: &str| format!("nginx.ingress.kubernetes.io/{key}");
     let of = |key: &str, text: &str| foreign(&[(&nginx(key), text)]);
-    let value =
-        |of: &ForeignOptions, option: &str| of.ingress.written.values.get(option).map(|v| v.to_json());
+    let value = |of: &ForeignOptions, option: &str| of.own.written.values.get(option).map(|v| v.to_json());
     let good = of("proxy-body-size", "8M");
     assert_eq!(value(&good, "max-body-size"), Some(json!(8 << 20)));
     assert_eq!(value(&good, "timeout-connect"), Some(json!(7000)));
     let wrong = of("proxy-connect-timeout", "5s");
-    assert!(wrong.findings[0].sentence.contains("it must be a number of seconds"), "{:?}", wrong.findings);
-    assert_eq!((wrong.ingress.closed, wrong.dropped), (false, false));
-    assert!(of("whitelist-source-range", "everybody").ingress.closed);
+    assert!(
+        wrong.ingress.findings[0].sentence.contains("it must be a number of seconds"),
+        "{:?}",
+        wrong.ingress.findings
+    );
+    assert_eq!((wrong.own.closed, wrong.ingress.dropped), (false, false));
+    assert!(of("whitelist-source-range", "everybody").own.closed);
     let unknown = of("proxy-body-sise", "1m");
-    assert!(unknown.findings[0].sentence.contains("proxy-body-size"), "{:?}", unknown.findings);
+    assert!(
+        unknown.ingress.findings[0].sentence.contains("proxy-body-size"),
+        "{:?}",
+        unknown.ingress.findings
+    );
 }
 
 #[test]
@@ -173,12 +185,7 @@ fn servers_of_haproxy_ingress_are_told_of_certificates_as_there() {
         let annotations = [("auth-tls-secret", "ca")].iter().chain(more).map(of).collect();
         let foreign =
             ForeignOptions::of(settings.families.iter(), &annotations, &[], About::default(), &settings);
-        foreign
-            .ingress
-            .written
-            .values
-            .get("client-certificate-headers")
-            .map(|value| value.to_json().to_string())
+        foreign.own.written.values.get("client-certificate-headers").map(|value| value.to_json().to_string())
     };
     for fact in ["cn", "subject", "sha1"] {
         assert!(told(&[]).unwrap().contains(&format!("\"{fact}\"")), "{:?}", told(&[]));
@@ -207,14 +214,18 @@ fn what_is_read_again_for_each_service_is_bounded_and_closed_beyond() {
     let many = of(&annotations, 2_000);
     let open = many.of_services.values().filter(|level| !level.closed).count();
     assert!(open > 100 && open < 1_000, "{open}");
-    assert!(is_open(&many, "s0000") && !is_open(&many, "s1999") && !many.ingress.closed);
+    assert!(is_open(&many, "s0000") && !is_open(&many, "s1999") && !many.own.closed);
     let told = format!("{} Services of its routes", 2_000 - open);
-    assert!(many.findings.iter().any(|finding| finding.sentence.starts_with(&told)), "{:?}", many.findings);
+    assert!(
+        many.ingress.findings.iter().any(|finding| finding.sentence.starts_with(&told)),
+        "{:?}",
+        many.ingress.findings
+    );
     // What others say in their annotations costs nothing, and little of them may be said of many.
     let others =
         BTreeMap::from([("kubectl.kubernetes.io/last-applied-configuration".to_owned(), networks.join(","))]);
     let few = of(&others, 2_000);
-    assert!(is_open(&few, "s1999") && few.findings.is_empty(), "{:?}", few.findings);
+    assert!(is_open(&few, "s1999") && few.ingress.findings.is_empty(), "{:?}", few.ingress.findings);
 }
 
 #[test]
@@ -224,7 +235,7 @@ fn requests_wait_for_a_server_as_long_as_there() {
         let annotations = BTreeMap::from([("haproxy.org/pod-maxconn".to_owned(), "10".to_owned())]);
         let all =
             ForeignOptions::of(settings.families.iter(), &annotations, &[], About::default(), &settings);
-        all.ingress.written.values.get("timeout-queue").map(|value| value.to_json())
+        all.own.written.values.get("timeout-queue").map(|value| value.to_json())
     };
     assert_eq!(waits(json!({})), Some(json!(5_000)));
     assert_eq!(waits(json!({"timeout-queue": "2s"})), Some(json!(2_000)));
@@ -237,9 +248,9 @@ fn tls_of_a_host_is_that_of_its_ingress() {
         let annotations = BTreeMap::from([(key.to_owned(), text.to_owned())]);
         let all =
             ForeignOptions::of(settings.families.iter(), &annotations, &[], About::default(), &settings);
-        let tls = all.ingress.written.values.iter().filter(|(option, _)| option.starts_with("tls-"));
+        let tls = all.own.written.values.iter().filter(|(option, _)| option.starts_with("tls-"));
         let tls: Vec<String> = tls.map(|(option, value)| format!("{option}={}", value.to_json())).collect();
-        (tls.join(" "), all.findings.len())
+        (tls.join(" "), all.ingress.findings.len())
     };
     let (nginx, jcm) = ("nginx.ingress.kubernetes.io/", "haproxy-ingress.github.io/");
     let good = "tls-ciphers=[\"ECDHE-RSA-AES128-GCM-SHA256\"]";
@@ -274,21 +285,21 @@ fn what_a_config_map_says_counts_behind_the_ingress_and_its_guards_fail_closed()
             .collect();
         ForeignOptions::of(settings.families.iter(), &annotations, &[], About::default(), &settings)
     };
-    let timeout = |all: &ForeignOptions| all.ingress.written.values["timeout-connect"].to_json();
+    let timeout = |all: &ForeignOptions| all.own.written.values["timeout-connect"].to_json();
     let data = || json!({"proxy-connect-timeout": "7"});
     assert_eq!(timeout(&of(data(), &[])), 7000);
     assert_eq!(timeout(&of(data(), &[("proxy-connect-timeout", "9")])), 9000);
     // Of one that cannot be read the ConfigMap's counts, as there.
     assert_eq!(timeout(&of(data(), &[("proxy-connect-timeout", "9s")])), 7000);
     let guarded = || json!({"whitelist-source-range": "10.0.0.0/8;", "global-auth-url": "http://a;b/"});
-    assert!(of(guarded(), &[]).ingress.closed);
+    assert!(of(guarded(), &[]).own.closed);
     let own = ("allowlist-source-range", "10.0.0.0/8");
-    assert!(of(guarded(), &[own]).ingress.closed, "who is asked is not known");
-    assert!(!of(guarded(), &[own, ("enable-global-auth", "false")]).ingress.closed);
-    assert!(of(json!({"block-cidrs": "x;"}), &[own]).ingress.closed);
+    assert!(of(guarded(), &[own]).own.closed, "who is asked is not known");
+    assert!(!of(guarded(), &[own, ("enable-global-auth", "false")]).own.closed);
+    assert!(of(json!({"block-cidrs": "x;"}), &[own]).own.closed);
     let dropped =
         of(json!({"annotation-value-word-blocklist": "alias,_by_lua"}), &[("auth-realm", "a alias b")]);
-    assert!(dropped.dropped);
+    assert!(dropped.ingress.dropped);
 }
 
 /// What an Ingress with these annotations of ingress-nginx says.
@@ -306,7 +317,7 @@ fn clients_stay_with_a_canary_of_nginx_whatever_led_them_there() {
     let asked = [("canary", "true"), ("canary-by-header", "X-Canary")];
     for (more, sticky) in [(None, "all"), (Some(("affinity-canary-behavior", "legacy")), "false")] {
         let annotations: Vec<(&str, &str)> = asked.into_iter().chain(more).collect();
-        let canary = of_nginx(&annotations, &settings).canary.unwrap();
+        let canary = of_nginx(&annotations, &settings).ingress.canary.unwrap();
         assert_eq!(canary["canary-sticky"].to_json(), json!(sticky));
     }
 }
@@ -316,7 +327,7 @@ fn who_is_asked_is_told_nothing_by_clients_that_a_snippet_would_have_said() {
     let withheld = |config: serde_json::Value, annotations: &[(&str, &str)]| {
         let settings = settings(json!({"ingress-nginx": {"config": config}}));
         let all = of_nginx(annotations, &settings);
-        all.ingress.written.values.get("auth-withheld-headers").map(|value| value.to_json())
+        all.own.written.values.get("auth-withheld-headers").map(|value| value.to_json())
     };
     let (url, text) = ("http://sso.shop.svc/", "proxy_set_header X_Realm inner;\nproxy_set_header Host sso;");
     let asked = [("auth-url", url), ("auth-snippet", text)];
@@ -333,17 +344,17 @@ fn who_is_refused_by_a_snippet_gets_in_with_no_password() {
     let of = |annotations: &[(&str, &str)]| of_nginx(annotations, &settings);
     let refusal = ("configuration-snippet", "return 403;");
     let all = of(&[refusal]);
-    assert!(!all.ingress.closed && all.ingress.written.values.contains_key("deny-from"));
+    assert!(!all.own.closed && all.own.written.values.contains_key("deny-from"));
     let others = [
         ("auth-type", "basic"),
         ("auth-secret", "users"),
         ("whitelist-source-range", "10.0.0.0/8"),
         ("satisfy", "any"),
     ];
-    assert!(of(&[&[refusal][..], &others].concat()).ingress.closed);
-    assert!(of(&[("configuration-snippet", "return 410;")]).ingress.closed);
+    assert!(of(&[&[refusal][..], &others].concat()).own.closed);
+    assert!(of(&[("configuration-snippet", "return 410;")]).own.closed);
     let of_host = of(&[("server-snippet", "return 403;")]);
-    assert!(of_host.ingress.closed && of_host.over_host.contains_key("closed"));
+    assert!(of_host.own.closed && of_host.ingress.over_host.contains_key("closed"));
     for text in [
         "access_by_lua_block { if ngx.var.x then ngx.exit(403) end }",
         "if ($cookie_s = \"\") { rewrite ^ /login redirect; }",
@@ -351,12 +362,12 @@ fn who_is_refused_by_a_snippet_gets_in_with_no_password() {
         &"deny 10.0.0.1;\n".repeat(5_000),
         "deny \u{7}all;",
     ] {
-        assert!(of(&[("configuration-snippet", text)]).ingress.closed, "{}", &text[..20.min(text.len())]);
-        assert!(of(&[("server-snippet", text)]).over_host.contains_key("closed"));
+        assert!(of(&[("configuration-snippet", text)]).own.closed, "{}", &text[..20.min(text.len())]);
+        assert!(of(&[("server-snippet", text)]).ingress.over_host.contains_key("closed"));
     }
-    assert!(!of(&[("configuration-snippet", "gzip_types text/css;")]).ingress.closed);
+    assert!(!of(&[("configuration-snippet", "gzip_types text/css;")]).own.closed);
     let of_path = of(&[("server-snippet", "location = /x { return 403; }")]);
-    assert!(!of_path.ingress.closed && of_path.answers[0].options.contains_key("deny-from"));
+    assert!(!of_path.own.closed && of_path.ingress.answers[0].options.contains_key("deny-from"));
 }
 
 #[test]
@@ -364,11 +375,11 @@ fn who_is_kept_out_of_a_host_is_so_besides_who_is_blocked_for_all() {
     let config = json!({"block-cidrs": "192.0.2.0/24"});
     let settings = settings(json!({"ingress-nginx": {"snippets": "translate", "config": config}}));
     let of = |annotations: &[(&str, &str)]| of_nginx(annotations, &settings);
-    let guards = of(&[("server-snippet", "allow 10.0.0.0/8; deny all;")]).over_host;
+    let guards = of(&[("server-snippet", "allow 10.0.0.0/8; deny all;")]).ingress.over_host;
     let kept_out = |annotations: &[(&str, &str)]| {
         let mut beside = of(annotations);
         beside.keep_out(&guards);
-        beside.ingress.written.values.get("allow-from").map(|value| value.to_json().to_string())
+        beside.own.written.values.get("allow-from").map(|value| value.to_json().to_string())
     };
     assert!(kept_out(&[]).unwrap().contains("10.0.0.0/8"));
     // A location with lists of its own has none of its server.
@@ -385,10 +396,7 @@ fn who_verifies_servers_shows_them_a_certificate_and_names_of_clients_are_common
         let about = About { namespace: "shop", ..About::default() };
         let settings = settings(json!({"ingress-nginx": {}}));
         let annotations = keys.iter().map(|(key, text)| (key.clone(), (*text).to_owned())).collect();
-        ForeignOptions::of(settings.families.iter(), &annotations, &[], about, &settings)
-            .ingress
-            .written
-            .values
+        ForeignOptions::of(settings.families.iter(), &annotations, &[], about, &settings).own.written.values
     };
     let text = |values: &OptionValues, option: &str| values.get(option).map(|value| value.to_json());
     let tls = [("backend-protocol", "HTTPS"), ("proxy-ssl-secret", "shop/own"), ("proxy-ssl-verify", "on")];
@@ -414,6 +422,7 @@ fn cookies_that_are_as_ours_are_told_nothing_of_and_others_are() {
             all.iter().map(|(key, text)| (format!("haproxy-ingress.github.io/{key}"), (*text).to_owned()));
         let annotations = annotations.collect();
         ForeignOptions::of(settings.families.iter(), &annotations, &[], About::default(), &settings)
+            .ingress
             .findings
             .len()
     };
@@ -436,7 +445,7 @@ fn who_is_asked_and_who_answers_is_as_the_annotations_of_nginx_say() {
             .map(|(key, text)| (format!("nginx.ingress.kubernetes.io/{key}"), *text))
             .collect();
         let annotations: Vec<(&str, &str)> = annotations.iter().map(|(key, text)| (&**key, *text)).collect();
-        foreign(&annotations).ingress.written.values.get(option).map(|value| value.to_json())
+        foreign(&annotations).own.written.values.get(option).map(|value| value.to_json())
     };
     let asked = [
         ("auth-url", "http://sso.shop.svc/check"),

@@ -1,10 +1,10 @@
 //! Services, and ports of theirs, that an object leads to and that are not there.
 
 use crate::{
-    auth,
     claims::Claims,
+    objects::services::{Missing, Services},
     options,
-    services::{Missing, Services},
+    stores::auth,
 };
 use haptic_model::{Finding, FindingKind};
 use std::collections::HashSet;

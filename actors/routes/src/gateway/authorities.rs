@@ -1,5 +1,6 @@
 //! Certificates of authorities in ConfigMaps.
 
+use super::named_config_maps::NamedConfigMaps;
 use haptic_model::Object;
 use serde_json::Value;
 use std::sync::Arc;
@@ -8,11 +9,17 @@ use x509_parser::{parse_x509_certificate, pem::Pem};
 /// The entry that has them.
 const ENTRY: &str = "ca.crt";
 
+impl Default for NamedConfigMaps<Arc<str>> {
+    fn default() -> Self {
+        Self::new(certificates)
+    }
+}
+
 /// The certificates of a ConfigMap as PEM.
 ///
 /// # Errors
 /// Why there are none.
-pub(super) fn certificates(config_map: &Object) -> Result<Arc<str>, String> {
+fn certificates(config_map: &Object) -> Result<Arc<str>, String> {
     let value = config_map.value().map_err(|_| "it cannot be read".to_owned())?;
     let text = value.pointer("/data").and_then(|data| data.get(ENTRY)).and_then(Value::as_str);
     let text = text.ok_or_else(|| format!("it has no {ENTRY}"))?;

@@ -4,7 +4,10 @@
 //! They are no part of any route. HAProxy finds them by the Gateway, and puts what is enforced before the settings of the request's rule, and
 //! defaults behind them: of a setting that is there twice the first counts.
 
-use super::values::{LONGEST, header};
+use super::{
+    named_config_maps::NamedConfigMaps,
+    values::{LONGEST, header},
+};
 use crate::options::{
     RouteOptions, Settings, class::Class, header::Header, header::Part, network::Network, value::OptionValue,
 };
@@ -54,11 +57,17 @@ pub(super) struct ClassOptions {
     pub ignored: BTreeSet<&'static str>,
 }
 
+impl Default for NamedConfigMaps<ClassParameters> {
+    fn default() -> Self {
+        Self::new(parameters)
+    }
+}
+
 /// The data of a ConfigMap.
 ///
 /// # Errors
 /// That it cannot be read.
-pub(super) fn parameters(config_map: &Object) -> Result<ClassParameters, String> {
+fn parameters(config_map: &Object) -> Result<ClassParameters, String> {
     #[derive(Deserialize)]
     struct ConfigMap {
         #[serde(default)]

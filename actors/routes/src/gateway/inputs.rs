@@ -18,7 +18,7 @@ use super::{
     references::Grants,
     settings::{GatewaySettings, PortMode},
 };
-use crate::path::Spelling;
+use crate::matching::path::Spelling;
 use haptic_model::gateway::{
     ClassVerdict, GATEWAY_NAME, GatewayPort, GatewayVerdict, ListenerSetVerdict, NamespacedName,
     StatusCondition, gateway_label,

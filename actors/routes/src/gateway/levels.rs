@@ -1,12 +1,12 @@
 //! Who gets which requests of a hostname at a listener: what all routes there ask for is one list, in the order of the specification.
 //!
 //! https://gateway-api.sigs.k8s.io/reference/spec/, `HTTPRouteRule.matches`. What paths alone decide are keys of maps; all else stands in a list
-//! that HAProxy's Lua asks ([`crate::lists`]).
+//! that HAProxy's Lua asks ([`crate::matching::lists`]).
 
 use super::objects::RouteSeniority;
-use crate::{
+use crate::matching::{
+    Match,
     lists::{HostList, ListEntry},
-    matching::Match,
     regex_cost::PatternCost,
 };
 use haptic_model::gateway::{NamespacedName, RouteKind};

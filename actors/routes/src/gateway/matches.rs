@@ -5,12 +5,14 @@ use super::{
     values::url_path,
 };
 use crate::{
-    conditions::{Condition, RouteConditions},
-    matching::{Match, MatchShape},
-    path::{self, Spelling},
-    patterns,
-    regex_cost::{self, Compared, PatternCost},
-    sentences::shortened,
+    findings::sentences::shortened,
+    matching::{
+        Match, MatchShape,
+        conditions::{Condition, RouteConditions},
+        path::{self, Spelling},
+        patterns,
+        regex_cost::{self, Compared, PatternCost},
+    },
 };
 use haptic_model::{Finding, FindingKind};
 use std::{cmp::Reverse, sync::Arc};

@@ -103,16 +103,17 @@ impl<T> Default for ParsedObjects<T> {
 }
 
 impl<T: Readable> ParsedObjects<T> {
-    /// Reads what is different. Returns the names of what was read, and of what is gone.
-    pub fn update(&mut self, store: Option<&Arc<Snapshot>>) -> Vec<NamespacedName> {
-        let changed = self.source.update(store).into_iter().map(|(name, object)| {
+    /// Reads what is different; whether anything is.
+    pub fn update(&mut self, store: Option<&Arc<Snapshot>>) -> bool {
+        let changed = self.source.update(store);
+        let is_any = !changed.is_empty();
+        for (name, object) in changed {
             match object.and_then(|object| T::read(&object)) {
-                Some(read) => drop(self.known.insert(name.clone(), Arc::new(read))),
+                Some(read) => drop(self.known.insert(name, Arc::new(read))),
                 None => drop(self.known.remove(&name)),
             }
-            name
-        });
-        changed.collect()
+        }
+        is_any
     }
 
     /// The object of that name as the store knows it.
@@ -132,13 +133,13 @@ pub(super) fn stores_of(config: &ActiveConfig, snapshots: &Snapshots, resources:
     of.filter_map(|(name, _)| snapshots.get(name)).cloned().collect()
 }
 
-/// The store of a resource, and its name; one that is on demand cannot be looked at.
+/// The store of a resource; one that is on demand cannot be looked at.
 pub(super) fn store_of<'s>(
     config: &'s ActiveConfig,
     snapshots: &'s Snapshots,
     group: &str,
     resources: &str,
-) -> Option<(&'s str, &'s Arc<Snapshot>)> {
+) -> Option<&'s Arc<Snapshot>> {
     let is = |version: &str| version.rsplit_once('/').map_or("", |(group, _)| group) == group;
     let mut watched = config
         .spec
@@ -147,6 +148,6 @@ pub(super) fn store_of<'s>(
         .filter(|(_, watched)| watched.resources == resources && is(&watched.api_version));
     watched.find_map(|(name, _)| {
         let store = snapshots.get(name)?;
-        (!store.is_on_demand()).then_some((name.as_str(), store))
+        (!store.is_on_demand()).then_some(store)
     })
 }

@@ -7,7 +7,10 @@
 
 use super::settings::{GatewaySettings, PortMode};
 use haptic_model::gateway::NamespacedName;
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+};
 
 /// A port of a Gateway as it is asked for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,6 +37,27 @@ const MOST_TLS_PORTS: usize = 32;
 /// What was given.
 pub(super) type GivenPorts = BTreeMap<AskedPort, u16>;
 
+/// The ranges that Gateways have ports of their own out of: first and number.
+struct PortRanges {
+    plain: (u16, u16),
+    tls: (u16, u16),
+    tcp: (u16, u16),
+}
+
+/// A port of a Gateway, and what its Service says of it.
+type WrittenPort<'a> = (&'a AskedPort, u16);
+
+/// Gives ports out of ranges, none of them twice.
+struct PortAllocator {
+    ranges: PortRanges,
+    /// So many percent of a range one namespace may have.
+    share: u16,
+    /// What Services of several namespaces claim.
+    contested: BTreeSet<u16>,
+    given: GivenPorts,
+    taken: BTreeSet<u16>,
+}
+
 /// Gives each port of `asked`, which are in the order of their Gateways' age, one of HAProxy; one is missing where none is left, or
 /// the namespace has its share. `remembered` comes before what is `written` in Services. Those that are `kept` get nothing that they have not.
 pub(super) fn give(
@@ -43,74 +67,107 @@ pub(super) fn give(
     remembered: &GivenPorts,
     written: impl Fn(&NamespacedName, u16) -> Option<u16>,
 ) -> GivenPorts {
-    let share = settings.namespace_share;
-    let (plain, tls, tcp) = match &settings.ports {
-        PortMode::Same { targets, own } => return same(targets, own, share, asked),
-        PortMode::Allocated { plain, tls, tcp } => (*plain, *tls, *tcp),
+    let ranges = match &settings.ports {
+        PortMode::Same { targets, own } => return same(targets, own, settings.namespace_share, asked),
+        PortMode::Allocated { plain, tls, tcp } => PortRanges { plain: *plain, tls: *tls, tcp: *tcp },
     };
-    let range = |transport: PortTransport| {
+    let all = || asked.iter().chain(kept);
+    let written: Vec<WrittenPort<'_>> =
+        all().filter_map(|one| Some((one, written(&one.gateway, one.port)?))).collect();
+    let mut allocator = PortAllocator {
+        ranges,
+        share: settings.namespace_share,
+        contested: contested(&written),
+        given: GivenPorts::new(),
+        taken: BTreeSet::new(),
+    };
+    allocator.keep_remembered(all(), remembered);
+    allocator.keep_written(&written);
+    allocator.allocate_free(asked);
+    allocator.given
+}
+
+/// What Services of several namespaces claim. Who may edit a Service may write there what another's has. After a restart nothing else tells whose
+/// it is, and whoever got it would get the other's requests until the other's Service leads elsewhere.
+fn contested(written: &[WrittenPort<'_>]) -> BTreeSet<u16> {
+    let mut claims: BTreeMap<u16, BTreeSet<&str>> = BTreeMap::new();
+    for (one, target) in written {
+        claims.entry(*target).or_default().insert(&*one.gateway.0);
+    }
+    claims.into_iter().filter(|(_, namespaces)| namespaces.len() > 1).map(|(target, _)| target).collect()
+}
+
+impl PortRanges {
+    fn of(&self, transport: PortTransport) -> Range<u32> {
         let (first, count) = match transport {
-            PortTransport::Plain => plain,
-            PortTransport::Tls => tls,
-            PortTransport::Tcp => tcp,
+            PortTransport::Plain => self.plain,
+            PortTransport::Tls => self.tls,
+            PortTransport::Tcp => self.tcp,
         };
         u32::from(first)..u32::from(first) + u32::from(count)
-    };
-    // HAProxy listens at all of those for HTTP, whatever the other ranges are.
-    let fits = |transport: PortTransport, target: u16| {
+    }
+
+    /// Whether a port may be given. HAProxy listens at all of those for HTTP, whatever the other ranges are.
+    fn fit(&self, transport: PortTransport, target: u16) -> bool {
         let target = u32::from(target);
-        let is_plain = range(PortTransport::Plain).contains(&target);
-        range(transport).contains(&target) && is_plain == (transport == PortTransport::Plain)
-    };
-    let has_share = |one: &AskedPort, given: &GivenPorts| {
-        let range = range(one.transport);
-        let most = share_of(range.len(), share);
-        let is_like = |of: &&AskedPort| of.gateway.0 == one.gateway.0 && of.transport == one.transport;
-        given.keys().filter(is_like).count() >= most
-    };
-    // Who may edit a Service may write there what another's has. After a restart nothing else tells whose it is, and whoever got it would get the
-    // other's requests until the other's Service leads elsewhere.
-    let mut claims: BTreeMap<u16, BTreeSet<&str>> = BTreeMap::new();
-    let all = || asked.iter().chain(kept);
-    for one in all() {
-        if let Some(target) = written(&one.gateway, one.port) {
-            claims.entry(target).or_default().insert(&*one.gateway.0);
+        let is_plain = self.of(PortTransport::Plain).contains(&target);
+        self.of(transport).contains(&target) && is_plain == (transport == PortTransport::Plain)
+    }
+}
+
+impl PortAllocator {
+    /// What was given stays.
+    fn keep_remembered<'a>(&mut self, all: impl Iterator<Item = &'a AskedPort>, remembered: &GivenPorts) {
+        for one in all {
+            if let Some(target) = remembered.get(one) {
+                self.take(one, *target);
+            }
         }
     }
-    let is_contested = |target: &u16| claims.get(target).is_some_and(|namespaces| namespaces.len() > 1);
-    let mut given = GivenPorts::new();
-    let mut taken = BTreeSet::new();
-    let mut take = |one: &AskedPort, target: Option<u16>, given: &mut GivenPorts| {
-        if let Some(target) = target.filter(|target| fits(one.transport, *target))
-            && !given.contains_key(one)
-            && taken.insert(target)
+
+    /// What Services say counts, as far as nobody contests it and the namespace has not its share.
+    fn keep_written(&mut self, written: &[WrittenPort<'_>]) {
+        for (one, target) in written {
+            if !self.contested.contains(target) && !self.is_share_used_up(one) {
+                self.take(one, *target);
+            }
+        }
+    }
+
+    /// Those without a port get the lowest that is free.
+    fn allocate_free(&mut self, asked: &[AskedPort]) {
+        for one in asked {
+            if self.given.contains_key(one) || self.is_share_used_up(one) {
+                continue;
+            }
+            let mut range = self.ranges.of(one.transport).filter_map(|target| u16::try_from(target).ok());
+            if let Some(target) = range.find(|target| self.is_free(one.transport, *target)) {
+                self.take(one, target);
+            }
+        }
+    }
+
+    /// Gives a port, as far as it may be given and nobody has it.
+    fn take(&mut self, one: &AskedPort, target: u16) {
+        if self.ranges.fit(one.transport, target)
+            && !self.given.contains_key(one)
+            && self.taken.insert(target)
         {
-            given.insert(one.clone(), target);
-        }
-    };
-    for one in all() {
-        take(one, remembered.get(one).copied(), &mut given);
-    }
-    for one in all() {
-        if !has_share(one, &given) {
-            let claimed = written(&one.gateway, one.port).filter(|target| !is_contested(target));
-            take(one, claimed, &mut given);
+            self.given.insert(one.clone(), target);
         }
     }
-    for one in asked {
-        if given.contains_key(one) || has_share(one, &given) {
-            continue;
-        }
-        let given_away: BTreeSet<u16> = given.values().copied().collect();
-        let mut free = range(one.transport).filter_map(|target| u16::try_from(target).ok());
-        let is_free = |target: &u16| {
-            fits(one.transport, *target) && !given_away.contains(target) && !is_contested(target)
-        };
-        if let Some(target) = free.find(is_free) {
-            given.insert(one.clone(), target);
-        }
+
+    fn is_free(&self, transport: PortTransport, target: u16) -> bool {
+        self.ranges.fit(transport, target)
+            && !self.taken.contains(&target)
+            && !self.contested.contains(&target)
     }
-    given
+
+    fn is_share_used_up(&self, one: &AskedPort) -> bool {
+        let most = share_of(self.ranges.of(one.transport).len(), self.share);
+        let is_like = |of: &&AskedPort| of.gateway.0 == one.gateway.0 && of.transport == one.transport;
+        self.given.keys().filter(is_like).count() >= most
+    }
 }
 
 /// So many percent of a number of ports, and at least one.
@@ -128,8 +185,9 @@ fn same(targets: &BTreeMap<u16, u16>, own: &BTreeSet<u16>, share: u16, asked: &[
         let target = targets.get(&one.port).copied().unwrap_or(one.port);
         let is_tls = one.transport == PortTransport::Tls;
         let namespace = &*one.gateway.0;
-        let has_share = || tls.values().filter(|first| **first == namespace).count() >= most;
-        let is_left = !is_tls || tls.contains_key(&target) || (tls.len() < MOST_TLS_PORTS && !has_share());
+        let is_share_used_up = || tls.values().filter(|first| **first == namespace).count() >= most;
+        let is_left =
+            !is_tls || tls.contains_key(&target) || (tls.len() < MOST_TLS_PORTS && !is_share_used_up());
         if own.contains(&target) || !is_left {
             continue;
         }
@@ -154,7 +212,7 @@ mod tests {
             namespace_share,
             has_infrastructure: false,
             routes_per_object: 5_000,
-            spelling: crate::path::Spelling::default(),
+            spelling: crate::matching::path::Spelling::default(),
             options: crate::options::Settings::default(),
         }
     }

@@ -12,7 +12,7 @@ use super::{
     retries::RetryProfile,
     values::{LONGEST, header, header_names, milliseconds, url_path},
 };
-use crate::{names, options::header::is_haproxys_own, path::Spelling};
+use crate::{matching::path::Spelling, names, options::header::is_haproxys_own};
 use haptic_model::{
     Finding, FindingKind,
     gateway::{NamespacedName, RouteKind},

@@ -1,6 +1,6 @@
 //! What `extraContext.gateway` says.
 
-use crate::{options::Settings, path::Spelling, tcp::ListedPorts};
+use crate::{matching::path::Spelling, options::Settings, tcp::ListedPorts};
 use haptic_model::{
     ActiveConfig,
     gateway::{NamespacedName, controller_name},

@@ -9,7 +9,7 @@ mod tls;
 use super::*;
 use haptic_model::{
     Layout, Object, ObjectRef, Snapshot,
-    gateway::{CONTROLLER, ListenerVerdict, StatusCondition},
+    gateway::{CONTROLLER, ListenerVerdict, NamespacedName, RouteKind, StatusCondition},
 };
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -240,14 +240,14 @@ fn a_service_that_comes_or_goes_is_seen_by_the_routes_that_name_it() {
     world.put("Service", "shop", "late", json!({"ports": [{"port": 80}]}));
     assert!(resolves(&mut world, "early"));
     world.put("HTTPRoute", "shop", "early", to("s2"));
-    assert!(resolves(&mut world, "early") && world.model.naming.len() == 2);
+    assert!(resolves(&mut world, "early") && world.model.resolved.naming.len() == 2);
     world.delete("Service", &name("shop", "late"));
     assert!(resolves(&mut world, "early"));
     world.delete("Service", &name("shop", "s2"));
     assert!(!resolves(&mut world, "early") && resolves(&mut world, "other"));
     world.delete("HTTPRoute", &name("shop", "early"));
     world.resolved();
-    assert_eq!(world.model.naming.len(), 1);
+    assert_eq!(world.model.resolved.naming.len(), 1);
 }
 
 #[test]
@@ -646,17 +646,20 @@ fn a_status_that_is_written_has_nothing_resolved_anew() {
         world.write_status(kind, namespace, name);
     }
     world.resolved();
-    let (resolved, ground) = (world.model.resolved[&id].clone(), world.model.ground.clone());
+    let (resolved, ground) = (world.model.resolved.routes[&id].clone(), world.model.ground.clone());
     for (kind, namespace, name) in [("HTTPRoute", "shop", "r"), ("Gateway", "edge", "web")] {
         world.write_status(kind, namespace, name);
     }
     world.resolved();
-    assert!(Arc::ptr_eq(&resolved, &world.model.resolved[&id]) && Arc::ptr_eq(&ground, &world.model.ground));
+    assert!(
+        Arc::ptr_eq(&resolved, &world.model.resolved.routes[&id])
+            && Arc::ptr_eq(&ground, &world.model.ground)
+    );
     let present = world.stores["httproutes"].get("shop", "r").unwrap();
     assert!(world.model.counting.holds(&id, present), "the version before is in nobody's memory");
     world.put("HTTPRoute", "shop", "r", json!({"hostnames": ["b.example"]}));
     world.resolved();
-    assert!(!world.model.resolved.get(&id).is_some_and(|now| Arc::ptr_eq(&resolved, now)));
+    assert!(!world.model.resolved.routes.get(&id).is_some_and(|now| Arc::ptr_eq(&resolved, now)));
 }
 
 /// What the rules of route `shop/r` are called, by what each is to lead to.

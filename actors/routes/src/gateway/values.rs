@@ -2,7 +2,7 @@
 //!
 //! A value that a header or a path cannot hold is refused here: it would be structure of the request that HAProxy sends.
 
-use crate::{lists::encoded, options::header::is_haproxys_own};
+use crate::{matching::lists::encoded, options::header::is_haproxys_own};
 
 /// The longest settings of a rule: HAProxy's socket takes lines of 8,000 bytes.
 pub(super) const LONGEST: usize = 6_000;

@@ -3,10 +3,10 @@
 use super::Reading;
 use crate::{
     claims::RouteClaim,
-    contest::ClaimPriority,
     families::PathAnswer,
     matching::Match,
     options::groups::{OwnOptions, RouteSays},
+    ownership::contest::ClaimPriority,
 };
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -14,7 +14,7 @@ impl Reading<'_> {
     /// What a family answers on all hosts that there are routes for by now. What counts for whole hosts counts first, then what is said
     /// first.
     pub(super) fn answers(&mut self) {
-        let answers = self.grouping.annotations().foreign().answers.clone();
+        let answers = self.foreign().ingress.answers.clone();
         let compared =
             answers.into_iter().filter_map(|answer| Some((self.compared(&answer.path, false)?, answer)));
         let (of_routes, of_hosts): (Vec<_>, Vec<_>) = compared.partition(|(_, answer)| answer.of_routes);

@@ -1,15 +1,35 @@
-//! What other Ingresses of the namespace say of the hosts of an Ingress.
+//! What an Ingress is read with: Services, what annotations name, and what other Ingresses of the namespace say of its hosts.
 
-use crate::{claims::Backend, families::Neighbours, options::value::OptionValues};
+use super::ours::OurIngress;
+use crate::{
+    claims::{Backend, Port},
+    families::{Family, Neighbours},
+    objects::{referenced::ReferencedObjects, services::Services},
+    options::value::OptionValues,
+};
 use std::{
     collections::{BTreeMap, HashSet},
     sync::Arc,
 };
 
+/// What is known besides an Ingress and the classes.
+#[derive(Clone, Copy, Debug)]
+pub struct IngressGround<'g> {
+    /// Services, which have options, too.
+    pub services: &'g Services,
+    /// What Ingresses of a namespace say of each other's hosts.
+    pub neighbours: &'g Neighbours,
+    /// What annotations name.
+    pub referenced: &'g ReferencedObjects,
+}
+
 /// What others of the namespace say.
 pub(super) struct IngressContext<'a> {
+    services: &'a Services,
     neighbours: &'a Neighbours,
-    namespace: Arc<str>,
+    namespace: &'a str,
+    /// The family that may read a backend's port as what a port of the Service leads to.
+    reading_targets: Option<Family>,
     /// The hosts of which the Ingress itself says that all paths are regular expressions.
     patterns: HashSet<Arc<str>>,
     /// Other names of hosts: what is said of the host counts there.
@@ -17,40 +37,65 @@ pub(super) struct IngressContext<'a> {
 }
 
 impl<'a> IngressContext<'a> {
-    /// Of an Ingress of that namespace.
-    pub(super) fn new(neighbours: &'a Neighbours, namespace: Arc<str>, patterns: HashSet<Arc<str>>) -> Self {
-        Self { neighbours, namespace, patterns, names: BTreeMap::new() }
+    /// Of an Ingress, which says that all paths of the hosts `patterns` are regular expressions.
+    pub(super) fn new(
+        ingress: &'a OurIngress<'_>,
+        ground: &IngressGround<'a>,
+        patterns: HashSet<Arc<str>>,
+    ) -> Self {
+        Self {
+            services: ground.services,
+            neighbours: ground.neighbours,
+            namespace: &ingress.namespace,
+            reading_targets: ingress.family_that(|settings| settings.family.reads_target_ports()),
+            patterns,
+            names: BTreeMap::new(),
+        }
+    }
+
+    /// What the port of a Service says that it speaks.
+    pub(super) fn protocol(&self, backend: &Backend) -> Option<&'static str> {
+        self.services.protocol(self.namespace, backend)
+    }
+
+    /// A backend at the port of its Service that is meant.
+    pub(super) fn at_port(&self, backend: Backend) -> Backend {
+        let read_by = |family| self.services.port_read_by(family, self.namespace, &backend);
+        match self.reading_targets.and_then(read_by) {
+            Some(number) => Backend { port: Port::Number(number), ..backend },
+            None => backend,
+        }
     }
 
     /// Whether all paths of a host are regular expressions.
     pub(super) fn has_patterns(&self, host: &Arc<str>) -> bool {
         let host = self.names.get(host).unwrap_or(host);
-        self.patterns.contains(host) || self.neighbours.patterns(&self.namespace, host)
+        self.patterns.contains(host) || self.neighbours.patterns(self.namespace, host)
     }
 
     /// Whether one of them has TLS for a host.
     pub(super) fn has_tls(&self, host: &str, has_wildcards: bool) -> bool {
-        self.neighbours.tls(&self.namespace, host, has_wildcards)
+        self.neighbours.tls(self.namespace, host, has_wildcards)
     }
 
     /// Where requests for the path `/` of a host are redirected.
     pub(super) fn root(&self, host: &str) -> Option<&OptionValues> {
-        self.neighbours.root(&self.namespace, self.named(host))
+        self.neighbours.root(self.namespace, self.named(host))
     }
 
     /// The canary of a path.
     pub(super) fn canary(&self, host: &str, path: &str, path_type: &str) -> Option<&OptionValues> {
-        self.neighbours.canary(&self.namespace, self.named(host), path, path_type)
+        self.neighbours.canary(self.namespace, self.named(host), path, path_type)
     }
 
     /// Who has a path of a host at which clients may be signed in.
     pub(super) fn program(&self, host: &str, path: &str) -> Option<&Backend> {
-        self.neighbours.program(&self.namespace, self.named(host), path)
+        self.neighbours.program(self.namespace, self.named(host), path)
     }
 
     /// Other names of a host.
     pub(super) fn aliases(&self, host: &str) -> &[Arc<str>] {
-        self.neighbours.aliases(&self.namespace, host)
+        self.neighbours.aliases(self.namespace, host)
     }
 
     /// Notes that a host has another name.

@@ -44,22 +44,6 @@ pub(super) struct Spec {
     pub(super) rules: Option<Vec<Rule>>,
 }
 
-impl Spec {
-    /// The Services that rules lead to which have annotations of families.
-    pub(super) fn foreign_of_services<'s>(
-        &self,
-        rules: &[Rule],
-        of: impl Fn(&str) -> Option<&'s BTreeMap<String, String>>,
-    ) -> Vec<(Arc<str>, &'s BTreeMap<String, String>)> {
-        let rules = rules.iter().filter_map(|rule| rule.http.as_ref());
-        let paths = rules.flat_map(|http| http.paths.iter().flatten());
-        let backends = paths.filter_map(|path| path.backend.as_ref()).chain(&self.default_backend);
-        let names: BTreeSet<&Arc<str>> =
-            backends.filter_map(|backend| Some(&backend.service.as_ref()?.name)).collect();
-        names.into_iter().filter_map(|name| Some((name.clone(), of(name)?))).collect()
-    }
-}
-
 /// Hosts with TLS.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -75,6 +59,18 @@ pub(super) struct Rule {
     pub(super) http: Option<Http>,
 }
 
+impl Rule {
+    /// Its host as it is written; "" for every host.
+    pub(super) fn written_host(&self) -> &str {
+        self.host.as_deref().unwrap_or_default()
+    }
+
+    /// Its host as routes compare it.
+    pub(super) fn compared_host(&self) -> Arc<str> {
+        host_of(self.written_host())
+    }
+}
+
 /// The paths.
 #[derive(Deserialize)]
 pub(super) struct Http {
@@ -88,6 +84,13 @@ pub(super) struct HttpPath {
     pub(super) path: Option<String>,
     pub(super) path_type: Option<String>,
     pub(super) backend: Option<IngressBackend>,
+}
+
+impl HttpPath {
+    /// The Service that it leads to.
+    pub(super) fn service(&self) -> Option<&str> {
+        Some(&*self.backend.as_ref()?.service.as_ref()?.name)
+    }
 }
 
 /// Where requests go.
@@ -120,8 +123,7 @@ pub(super) struct ResourceBackend {
 
 /// The hosts that rules name, each once, as routes compare them.
 pub(super) fn named_hosts(rules: &[Rule]) -> impl Iterator<Item = Arc<str>> {
-    let hosts = rules.iter().map(|rule| rule.host.as_deref().unwrap_or_default());
-    hosts.collect::<BTreeSet<_>>().into_iter().map(host_of)
+    rules.iter().map(Rule::written_host).collect::<BTreeSet<_>>().into_iter().map(host_of)
 }
 
 /// The paths of a rule, as they are written.
@@ -147,8 +149,7 @@ pub(super) enum TlsHosts {
 
 impl TlsHosts {
     /// Of `spec.tls`; `takes_all`: of all hosts, whichever stand there.
-    pub(super) fn of(tls: Option<&[Tls]>, takes_all: bool) -> Self {
-        let entries = tls.unwrap_or_default();
+    pub(super) fn of(entries: &[Tls], takes_all: bool) -> Self {
         if entries.is_empty() {
             return Self::None;
         }

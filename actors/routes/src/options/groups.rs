@@ -14,10 +14,12 @@ use super::{
     written::Written,
 };
 use crate::{
-    conditions::RouteConditions,
     families::{ForeignOptions, PathRules},
-    patterns::{self, Pattern, Rewrite},
-    sentences::shortened,
+    findings::sentences::shortened,
+    matching::{
+        conditions::RouteConditions,
+        patterns::{self, Pattern, Rewrite},
+    },
 };
 use haptic_model::{Finding, FindingKind};
 use haptic_text::Digest;
@@ -149,7 +151,7 @@ impl Annotations {
     /// How paths are read, where a family says so and no option of ours does.
     #[must_use]
     pub fn path_rules(&self, path: &str) -> Option<&PathRules> {
-        self.foreign.paths.as_ref().filter(|_| self.text_of(path, "path-type").is_none())
+        self.foreign.ingress.paths.as_ref().filter(|_| self.text_of(path, "path-type").is_none())
     }
 
     /// What families make of annotations.
@@ -180,12 +182,11 @@ impl Annotations {
     /// Whether something of it guards access.
     #[must_use]
     pub fn is_guarded(&self) -> bool {
-        let foreign = || std::iter::once(&self.foreign.ingress).chain(self.foreign.of_services.values());
-        let of_foreign = foreign().map(|level| &level.written);
+        let of_foreign = self.foreign.levels().map(|level| &level.written);
         let levels = self.paths.values().chain([&self.ingress]).chain(of_foreign);
         let has_guards =
             |written: &Written| written.values.keys().any(|name| row(name).is_some_and(|row| row.guards));
-        foreign().any(|level| level.closed || level.blocked.is_some() || level.sign_in.is_some())
+        self.foreign.levels().any(|level| level.closed || level.blocked.is_some() || level.sign_in.is_some())
             || levels.into_iter().any(has_guards)
     }
 
@@ -220,7 +221,7 @@ impl Annotations {
 
     /// An option of a path as it stands there, or at the Ingress.
     fn value_of(&self, path: &str, option: &str) -> Option<&OptionValue> {
-        self.nearest(path, &self.foreign.ingress.written, option)
+        self.nearest(path, &self.foreign.own.written, option)
     }
 
     /// The same, beside what families say.

@@ -16,8 +16,10 @@ use super::{
 };
 use crate::{
     claims::Backend,
-    conditions::{self, Of},
-    regex_cost,
+    matching::{
+        conditions::{self, Of},
+        regex_cost,
+    },
 };
 use std::ops::RangeInclusive;
 

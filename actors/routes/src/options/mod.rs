@@ -32,6 +32,7 @@ pub mod rewrites;
 mod route_options;
 pub(crate) mod row;
 mod settings;
+pub(crate) mod settings_shape;
 pub(crate) mod shared_lines;
 pub mod table;
 mod tcp;

@@ -12,7 +12,7 @@ use super::{
     row::ROW,
     tcp, tls, tries,
 };
-use crate::{conditions::Of, patterns::IGNORING_CASE};
+use crate::matching::{conditions::Of, patterns::IGNORING_CASE};
 use std::{collections::HashMap, sync::LazyLock};
 
 /// The row of an option.

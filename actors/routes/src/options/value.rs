@@ -6,7 +6,7 @@ use super::{
     network::Network,
     request_key::RequestKey,
 };
-use crate::conditions::Condition;
+use crate::matching::conditions::Condition;
 use serde_json::{Value as Json, json};
 use std::{collections::BTreeMap, sync::Arc};
 

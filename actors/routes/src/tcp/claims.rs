@@ -2,12 +2,11 @@
 
 use crate::{
     claims::{Backend, Port},
-    contest::Age,
-    findings::certificates::NamedCertificates,
+    findings::{certificates::NamedCertificates, sentences::shortened},
     options::{
         self, PREFIX, Settings, Written, level::Level, table::row, tcp_ports::read_port, value::OptionValue,
     },
-    sentences::shortened,
+    ownership::contest::Age,
 };
 use haptic_model::{Finding, FindingKind, Object, ObjectRef, Snapshot};
 use memchr::memmem;

@@ -3,7 +3,8 @@
 
 use super::claims::{AskedBy, AskedPorts, TcpClaim, TcpTls};
 use crate::{
-    claims::Backend, contest::Age, families::Family, options::tcp_ports::port_of, sentences::shortened,
+    claims::Backend, families::Family, findings::sentences::shortened, options::tcp_ports::port_of,
+    ownership::contest::Age,
 };
 use haptic_model::{ActiveConfig, Finding, FindingKind, ObjectRef, Snapshots};
 use serde::Deserialize;

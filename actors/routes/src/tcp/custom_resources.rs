@@ -2,7 +2,9 @@
 //! an entry besides is not served, and an entry with rules is left out, because they may keep connections out.
 
 use super::claims::{AskedBy, AskedPorts, TcpClaim, TcpMetadata, TcpTls};
-use crate::{claims::Backend, contest::Age, options::tcp_ports::port_of, sentences::shortened};
+use crate::{
+    claims::Backend, findings::sentences::shortened, options::tcp_ports::port_of, ownership::contest::Age,
+};
 use haptic_model::{Finding, FindingKind, HAProxyTemplateConfigSpec, Object};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -96,7 +98,7 @@ pub(super) fn asked(object: &Object) -> Option<AskedPorts> {
         is_one
     });
     asked.findings.extend(twice);
-    asked.findings = crate::sentences::few(std::mem::take(&mut asked.findings));
+    asked.findings = crate::findings::sentences::few(std::mem::take(&mut asked.findings));
     Some(asked)
 }
 

@@ -6,6 +6,7 @@
 mod claims;
 mod config_maps;
 mod custom_resources;
+mod holders;
 mod ports;
 #[cfg(test)]
 mod tests;
@@ -17,12 +18,13 @@ use crate::{
     claims::Port,
     findings::certificates::{NamedCertificates, SecretsAtTime},
     names,
+    objects::services,
     options::Settings,
-    services,
-    store_names::store_of,
+    stores::store_of,
 };
 use claims::{AskedBy, AskedPorts, TcpClaim, TcpTls};
-use haptic_model::{ActiveConfig, Finding, FindingKind, Findings, Object, ObjectRef, Snapshot, Snapshots};
+use haptic_model::{ActiveConfig, Findings, Object, ObjectRef, Snapshot, Snapshots};
+use holders::{PortContest, PortHolders};
 use serde_json::{Map, Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
@@ -202,71 +204,20 @@ impl TcpModel {
     }
 
     fn decide(&mut self, ground: &TcpGround, services: &Arc<Snapshot>) {
-        let mut by_port: BTreeMap<u16, Vec<_>> = BTreeMap::new();
-        let mut found: BTreeMap<Arc<ObjectRef>, Vec<Finding>> = BTreeMap::new();
-        for (object, claims) in &self.asked {
-            found.insert(object.clone(), claims.findings.clone());
-            for claim in &claims.claims {
-                by_port.entry(claim.port).or_default().push((&claims.age, object, claim));
-            }
-        }
-        let all_claims = self.asked.values().flat_map(|asked| &asked.claims);
-        let certificates: HashSet<_> = all_claims.filter_map(|claim| claim.tls.as_ref()?.secret()).collect();
+        let claims = self.asked.values().flat_map(|asked| &asked.claims);
+        let certificates: HashSet<_> = claims.filter_map(|claim| claim.tls.as_ref()?.secret()).collect();
         self.certificates.name_only(&certificates);
-        let (mut sets, mut told) = (empty(), BTreeMap::<Arc<ObjectRef>, Vec<Finding>>::new());
-        self.tls.clear();
-        for (port, mut asking) in by_port {
-            asking.sort_by_key(|(age, object, _)| (*age, *object));
-            let is_listed = ground.listed.has(port);
-            let mut holder: Option<&Arc<ObjectRef>> = None;
-            for (_, object, claim) in asking {
-                let is_config_map =
-                    self.asked.get(object).is_some_and(|claims| claims.by == AskedBy::ConfigMap);
-                let is_admitted = is_config_map || ground.listed.admits(port, &claim.namespace);
-                let why = match holder {
-                    _ if !is_admitted => Some((
-                        FindingKind::HostConflict,
-                        format!(
-                            "port {port} is for other namespaces, which tcpPorts names: nobody is served there by this one"
-                        ),
-                    )),
-                    _ if !is_listed => Some((
-                        FindingKind::OptionWithoutEffect,
-                        format!(
-                            "port {port} is none that the operator lists in tcpPorts: nobody is served there"
-                        ),
-                    )),
-                    Some(other) => Some((
-                        FindingKind::RouteConflict,
-                        format!("port {port} is taken by {other}, which has it first"),
-                    )),
-                    None => {
-                        holder = Some(object);
-                        claims::missing(services, claim)
-                    }
-                };
-                if let Some((kind, sentence)) = why {
-                    told.entry(object.clone()).or_default().push(claim.finding(kind, sentence));
-                }
-                if is_listed && is_admitted && holder == Some(object) {
-                    enter(&mut sets, claim);
-                    self.tls.extend(claim.tls.clone().map(|tls| (port, tls)));
-                    let at_certificate = claims::found_at_certificate(&self.certificates, claim);
-                    told.entry(object.clone()).or_default().extend(at_certificate);
-                }
-            }
-        }
-        for (object, news) in told {
-            found.entry(object).or_default().extend(news);
-        }
+        let contest = PortContest { listed: &ground.listed, services, certificates: &self.certificates };
+        let PortHolders { sets, tls, found } = PortHolders::of(&self.asked, &contest);
         self.sets = Arc::new(merged(&self.sets, sets));
+        self.tls = tls;
         let before: BTreeSet<Arc<ObjectRef>> =
             self.findings.iter().map(|(object, _)| object.clone()).collect();
         for object in before.into_iter().filter(|object| !found.contains_key(object)) {
             self.findings.set(&object, Vec::new());
         }
         for (object, findings) in found {
-            self.findings.set(&object, crate::sentences::few(findings));
+            self.findings.set(&object, crate::findings::sentences::few(findings));
         }
     }
 

@@ -1,7 +1,7 @@
 //! Who gets which port, and what is said of those that get none.
 
 use super::*;
-use haptic_model::Finding;
+use haptic_model::{Finding, FindingKind};
 
 /// Services and ConfigMaps, and what became of them.
 struct Cluster {

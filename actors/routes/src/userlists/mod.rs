@@ -14,7 +14,7 @@ pub mod users;
 
 pub use limits::Limits;
 
-use crate::record::OPTIONS_OF_GROUPS;
+use crate::stores::record::OPTIONS_OF_GROUPS;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use haptic_model::{ActiveConfig, Object, ObjectRef, Snapshot, Snapshots};
 use serde::Deserialize;

@@ -358,8 +358,8 @@ struct AskedOptions<'o>(Vec<&'o BTreeMap<&'static str, OptionValue>>);
 
 impl<'o> AskedOptions<'o> {
     fn of(foreign: &'o ForeignOptions) -> Self {
-        let levels = std::iter::once(&foreign.ingress).chain(foreign.of_services.values());
-        Self(levels.map(|level| &level.written.values).chain(&foreign.canary).collect())
+        let levels = foreign.levels();
+        Self(levels.map(|level| &level.written.values).chain(&foreign.ingress.canary).collect())
     }
 
     fn values<'s>(&'s self, name: &'s str) -> impl Iterator<Item = &'o OptionValue> + 's {
@@ -454,7 +454,8 @@ impl RequestWriter<'_> {
             None => format!("www.{host}"),
         });
         let first = paths.first().map_or_else(|| "/".to_owned(), |path| encoded(&base(path)));
-        let others = foreign.aliases.iter().chain(&foreign.redirected).map(|name| named(name));
+        let others =
+            foreign.ingress.aliases.iter().chain(&foreign.ingress.redirected).map(|name| named(name));
         for name in others.chain(www).collect::<BTreeSet<_>>() {
             self.get(RequestReason::OtherHost, main, Some(&name), &first);
             if let Some(other) = other {

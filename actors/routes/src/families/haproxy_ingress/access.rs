@@ -3,8 +3,9 @@
 use super::values::{SourceRanges, sources};
 use crate::{
     families::{
+        annotations::Said,
         secrets::own_secret,
-        translation::{EVERYBODY, Said, Translation},
+        translation::{EVERYBODY, Translation},
     },
     options::{header::Header, network::Network},
 };
@@ -77,7 +78,7 @@ fn without(networks: &[&str], exceptions: &[&str]) -> Option<Vec<String>> {
 /// Passwords. Theirs are not asked for where the Secret is not there.
 pub(super) fn passwords(said: &Said<'_>, out: &mut Translation<'_>) {
     let Some(secret) = said.text("auth-secret") else { return };
-    let Some(name) = own_secret(secret, out.about.namespace) else {
+    let Some(name) = own_secret(secret, out.about().namespace) else {
         return out.close("auth-secret", "names no Secret of the same namespace");
     };
     out.set("auth-secret", name, "auth-secret");
@@ -106,7 +107,7 @@ pub fn told(of_host: &[Header], whole: bool) -> Vec<Header> {
 
 /// Certificates of clients.
 pub(super) fn certificates(said: &Said<'_>, out: &mut Translation<'_>) {
-    out.passes_certificate = Some(said.is_on("auth-tls-cert-header"));
+    out.level.passes_certificate = Some(said.is_on("auth-tls-cert-header"));
     let Some(secret) = said.text("auth-tls-secret") else { return };
     let how = match said.text("auth-tls-verify-client") {
         // Nobody is asked for a certificate, and servers believe what these headers say all the same.
@@ -131,7 +132,7 @@ pub(super) fn certificates(said: &Said<'_>, out: &mut Translation<'_>) {
             "required"
         }
     };
-    let Some(name) = own_secret(secret, out.about.namespace) else {
+    let Some(name) = own_secret(secret, out.about().namespace) else {
         return out.close("auth-tls-secret", "names no Secret of the same namespace");
     };
     out.set("client-ca-secret", name, "auth-tls-secret");

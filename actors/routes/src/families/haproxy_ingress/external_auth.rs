@@ -2,8 +2,9 @@
 
 use crate::{
     families::{
+        annotations::Said,
         sign_in::{self, SignIn},
-        translation::{Said, Translation},
+        translation::Translation,
     },
     options::value::OptionValues,
 };
@@ -66,7 +67,7 @@ pub(super) fn external(said: &Said<'_>, out: &mut Translation<'_>) {
         match variables(page) {
             Some(page) => {
                 out.set("auth-signin", &page, "auth-signin");
-                if out.values.contains_key("auth-signin") {
+                if out.has("auth-signin") {
                     out.set("auth-signin-always", "true", "auth-signin");
                 }
             }
@@ -128,7 +129,7 @@ pub(super) fn oauth(said: &Said<'_>, out: &mut Translation<'_>) {
     if !names.is_empty() && !options.contains_key("auth-response-headers") {
         return out.close("oauth-headers", "is no list of names of headers");
     }
-    out.sign_in = Some(SignIn { prefix: prefix.to_owned(), options });
+    out.level.sign_in = Some(SignIn { prefix: prefix.to_owned(), options });
 }
 
 /// `[NAMESPACE/]NAME:PORT/PATH` as a URL.

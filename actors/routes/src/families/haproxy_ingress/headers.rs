@@ -2,9 +2,10 @@
 
 use super::values;
 use crate::families::{
+    annotations::Said,
     header_steps::{HeaderStep, HeadersTo},
     log_format,
-    translation::{Said, Translation},
+    translation::Translation,
 };
 
 /// What becomes of a header by its name and value.
@@ -44,7 +45,7 @@ fn step(line: &str, verb: Verb, key: &str, out: &mut Translation<'_>) -> HeaderS
         let name = line.split([':', ' ']).next().unwrap_or_default();
         return HeaderStep::Unsaid(name.to_owned());
     };
-    let value = value.replace("%[namespace]", out.about.namespace);
+    let value = value.replace("%[namespace]", out.about().namespace);
     match log_format::text_of_service(&value) {
         Ok(value) => verb(name.to_owned(), value),
         Err(expression) => {

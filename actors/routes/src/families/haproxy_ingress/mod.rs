@@ -13,10 +13,7 @@ pub(super) mod table;
 mod tls;
 mod values;
 
-use super::{
-    backend_lines,
-    translation::{Said, Translation},
-};
+use super::{annotations::Said, backend_lines, translation::Translation};
 pub use table::{PREFIXES, TABLE};
 
 /// What takes several keys to say.

@@ -2,9 +2,10 @@
 
 use crate::{
     families::{
+        annotations::Said,
         forms::PathForm,
         redirects::{ACME, code},
-        translation::{Said, Translation},
+        translation::Translation,
     },
     options::{Settings, table::row},
 };
@@ -13,12 +14,12 @@ use haptic_model::host_name::is_host;
 /// From HTTP to HTTPS, where the Ingress has TLS for the host, or its servers have.
 pub(super) fn to_https(said: &Said<'_>, out: &mut Translation<'_>) {
     out.set("redirect-early", "true", "ssl-redirect");
-    out.over_http = said.list("no-tls-redirect-locations", ACME);
+    out.ingress.over_http = said.list("no-tls-redirect-locations", ACME);
     let is_passed = out.may_pass_tls() && said.is_on("ssl-passthrough");
     // Hosts without TLS are there over HTTPS by the default certificate, and led to it.
     let follows = said.switch("ssl-always-follow-redirect").unwrap_or(true);
     let is_added = follows && said.is_on("ssl-always-add-https");
-    if !out.about.tls && !is_passed && !is_added {
+    if !out.about().tls && !is_passed && !is_added {
         return;
     }
     let to_https = match (said.switch("ssl-redirect").unwrap_or(true), is_added) {
@@ -50,12 +51,12 @@ pub(super) fn from_host(said: &Said<'_>, out: &mut Translation<'_>) {
     if !is_host(&host) {
         return out.ignore("redirect-from", "is no host, and none like *.shop.example");
     }
-    if out.about.has_wildcards_alone {
+    if out.about().has_wildcards_alone {
         let how = "has no effect: there is no host to redirect to, the Ingress has wildcards alone";
         return out.differs("redirect-from", how);
     }
-    out.redirected.push(host);
-    if !out.values.contains_key("redirect-code") {
+    out.ingress.redirected.push(host);
+    if !out.has("redirect-code") {
         let code = code(said, "redirect-from-code", out);
         out.set("redirect-code", code, "redirect-from-code");
     }
@@ -71,7 +72,7 @@ pub(super) fn body(said: &Said<'_>, out: &mut Translation<'_>) {
 /// What is no Ingress of HTTP, or is for other ports than those of all (`syncIngress` in `pkg/converters/ingress/ingress.go`).
 pub(super) fn not_of_http(said: &Said<'_>, out: &mut Translation<'_>) {
     let is_of_tcp = said.number("tcp-service-port").is_some_and(|port| port != 0);
-    out.dropped |= is_of_tcp || said.is_annotated("http-frontend");
+    out.ingress.dropped |= is_of_tcp || said.is_annotated("http-frontend");
 }
 
 /// Headers that requests must have.
@@ -87,7 +88,7 @@ pub(super) fn conditions(said: &Said<'_>, out: &mut Translation<'_>) {
 
 /// How paths of the type ImplementationSpecific are compared (`path-type`), and what takes their place (`rewrite-target`).
 pub(super) fn forms(said: &Said<'_>, out: &mut Translation<'_>) {
-    out.forms.unspecific = match said.text("path-type").map(str::to_ascii_lowercase).as_deref() {
+    out.level.forms.unspecific = match said.text("path-type").map(str::to_ascii_lowercase).as_deref() {
         None | Some("begin") => PathForm::AnyCase,
         Some("exact") => PathForm::Whole,
         Some("prefix") => PathForm::Elements,
@@ -101,7 +102,7 @@ pub(super) fn forms(said: &Said<'_>, out: &mut Translation<'_>) {
     let is_path =
         row("rewrite-target").is_some_and(|row| row.kind.read(target, &Settings::default()).is_ok());
     if is_path {
-        out.forms.target = Some(target.to_owned());
+        out.level.forms.target = Some(target.to_owned());
     } else {
         out.ignore("rewrite-target", "is no path that begins with / or a group, without blanks, |, ? and #");
     }
@@ -111,7 +112,7 @@ pub(super) fn forms(said: &Said<'_>, out: &mut Translation<'_>) {
 pub(super) fn alias(said: &Said<'_>, out: &mut Translation<'_>) {
     let Some(host) = said.text("server-alias").map(str::to_ascii_lowercase) else { return };
     if is_host(&host) {
-        out.aliases.push(host);
+        out.ingress.aliases.push(host);
     } else {
         out.ignore("server-alias", "is no host, and none like *.shop.example");
     }

@@ -1,9 +1,6 @@
 //! What scripts of other origins may do (CORS), and that browsers use HTTPS alone (HSTS).
 
-use crate::families::{
-    origins,
-    translation::{Said, Translation},
-};
+use crate::families::{annotations::Said, origins, translation::Translation};
 
 const METHODS: &str = "GET, PUT, POST, DELETE, PATCH, OPTIONS";
 const HEADERS: &str = "DNT, X-CustomHeader, Keep-Alive, User-Agent, X-Requested-With, If-Modified-Since, Cache-Control, Content-Type, Authorization";
@@ -28,7 +25,7 @@ pub(super) fn cors(said: &Said<'_>, out: &mut Translation<'_>) {
     } else {
         out.set("cors-allow-origin", listed.unwrap_or("*"), "cors-allow-origin");
     }
-    if !out.values.contains_key("cors-allow-origin") {
+    if !out.has("cors-allow-origin") {
         return;
     }
     out.set("cors-preflight", "all", "cors-enable");

@@ -1,12 +1,8 @@
 //! How servers are reached.
 
 use crate::{
-    families::{
-        balance, health_check,
-        secrets::own_secret,
-        translation::{Said, Translation},
-    },
-    sentences::shortened,
+    families::{annotations::Said, balance, health_check, secrets::own_secret, translation::Translation},
+    findings::sentences::shortened,
 };
 use std::collections::BTreeSet;
 
@@ -82,7 +78,7 @@ pub(super) fn protocol(said: &Said<'_>, out: &mut Translation<'_>) {
         [("secure-verify-ca-secret", "server-ca-secret"), ("secure-crt-secret", "server-certificate-secret")]
     {
         let Some(text) = said.text(key) else { continue };
-        match own_secret(text, out.about.namespace) {
+        match own_secret(text, out.about().namespace) {
             Some(name) => out.set(option, name, key),
             None => out.close(key, "names no Secret of the same namespace"),
         }

@@ -1,9 +1,6 @@
 //! TLS with clients, for hosts that the Ingress brings certificates for.
 
-use crate::families::{
-    tls,
-    translation::{Said, Translation},
-};
+use crate::families::{annotations::Said, tls, translation::Translation};
 
 /// `ssl-ciphers`, `tls-alpn`, `ssl-options-host`, else `ssl-options` of the ConfigMap.
 pub(super) fn all(said: &Said<'_>, out: &mut Translation<'_>) {

@@ -2,11 +2,7 @@
 
 use super::values::milliseconds;
 use crate::{
-    families::{
-        origins,
-        secrets::own_secret,
-        translation::{Said, Translation},
-    },
+    families::{annotations::Said, origins, secrets::own_secret, translation::Translation},
     options::{
         network::Network,
         quantity::{PERIODS, milliseconds_of},
@@ -70,7 +66,7 @@ pub(super) fn passwords(said: &Said<'_>, out: &mut Translation<'_>) {
     let Some(secret) = said.text("auth-secret") else {
         return out.close("auth-type", "asks for passwords, and auth-secret names no Secret");
     };
-    let Some(name) = own_secret(secret, out.about.namespace) else {
+    let Some(name) = own_secret(secret, out.about().namespace) else {
         return out.close("auth-secret", "names a Secret of another namespace");
     };
     out.set("auth-secret", name, "auth-secret");

@@ -5,10 +5,11 @@ use super::values::milliseconds;
 use crate::{
     families::{
         FamilyKey, KeyPlace,
+        annotations::Said,
         backend_lines::{LinesOfBackend, is_guarding_rule, one_word},
-        translation::{Said, Translation},
+        translation::Translation,
     },
-    referenced::ReferencedKind,
+    objects::referenced::ReferencedKind,
 };
 use serde_json::{Map, Value};
 
@@ -56,7 +57,7 @@ pub(in crate::families) fn backend_of<'s>(said: &'s Said<'_>, own: &'s str) -> O
 
 /// `cr-backend`. Without the Backend nobody gets in, because it may keep requests out.
 pub(super) fn backend(said: &Said<'_>, out: &mut Translation<'_>) {
-    let Some((namespace, name)) = backend_of(said, out.about.namespace) else {
+    let Some((namespace, name)) = backend_of(said, out.about().namespace) else {
         if said.has(BACKEND) {
             out.close(BACKEND, "names a Backend of another namespace");
         }

@@ -2,16 +2,17 @@
 
 use super::values;
 use crate::families::{
+    annotations::Said,
     header_steps::{HeaderStep, HeadersTo},
     log_format,
-    translation::{Said, Translation},
+    translation::Translation,
 };
 
 /// Headers that are set for servers, before the lines of a snippet are read. `set-host` counts behind them.
 pub(super) fn to_servers(said: &Said<'_>, out: &mut Translation<'_>) {
     host(said, out);
     let mut steps = steps("request-set-header", said, out);
-    if out.values.contains_key("host-rewrite") {
+    if out.has("host-rewrite") {
         steps.retain(|step| !matches!(step, HeaderStep::Set(name, _) if name.eq_ignore_ascii_case("host")));
     }
     HeadersTo::SERVERS.take(&steps, "request-set-header", out);

@@ -11,10 +11,7 @@ mod servers;
 pub(super) mod table;
 mod values;
 
-use super::{
-    backend_lines, tls,
-    translation::{Said, Translation},
-};
+use super::{annotations::Said, backend_lines, tls, translation::Translation};
 pub use table::{PREFIXES, TABLE};
 
 /// What takes several keys to say.

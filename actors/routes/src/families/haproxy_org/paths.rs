@@ -2,10 +2,7 @@
 
 use super::values;
 use crate::families::{
-    forms::PathForm,
-    log_format,
-    redirects::code,
-    translation::{Said, Translation},
+    annotations::Said, forms::PathForm, log_format, redirects::code, translation::Translation,
 };
 
 /// Where HTTPS is without `ssl-redirect-port`.
@@ -13,7 +10,7 @@ const PORT: i64 = 8443;
 
 /// From HTTP to HTTPS: for all hosts of an Ingress that has TLS for any (`pkg/annotations/ingress/httpsRedirect.go`).
 pub(super) fn to_https(said: &Said<'_>, out: &mut Translation<'_>) {
-    let unless_said = out.about.names_tls_hosts && !said.names("ssl-redirect");
+    let unless_said = out.about().names_tls_hosts && !said.names("ssl-redirect");
     // There a code that is no number makes no rule.
     let has_no_code = said.names("ssl-redirect-code") && !said.has("ssl-redirect-code");
     if has_no_code || !said.switch("ssl-redirect").unwrap_or(unless_said) {
@@ -98,5 +95,5 @@ fn rule(pattern: &str, path: &str) -> String {
 
 /// A path of the type ImplementationSpecific takes whatever begins with its characters (`pkg/route/route.go`).
 pub(super) fn forms(_: &Said<'_>, out: &mut Translation<'_>) {
-    out.forms.unspecific = PathForm::Characters;
+    out.level.forms.unspecific = PathForm::Characters;
 }

@@ -1,9 +1,7 @@
 //! How servers are reached (`pkg/annotations/service`).
 
 use crate::families::{
-    balance, health_check,
-    secrets::own_secret,
-    translation::{Said, Translation},
+    annotations::Said, balance, health_check, secrets::own_secret, translation::Translation,
 };
 
 /// How long requests wait where servers take so many at a time: there five seconds, unless the ConfigMap says otherwise.
@@ -63,12 +61,12 @@ pub(super) fn protocol(said: &Said<'_>, out: &mut Translation<'_>) {
     }
     for (key, option) in [("server-ca", "server-ca-secret"), ("server-crt", "server-certificate-secret")] {
         let Some(text) = said.text(key) else { continue };
-        match own_secret(text, out.about.namespace) {
+        match own_secret(text, out.about().namespace) {
             Some(name) => out.set(option, name, key),
             None => out.close(key, "names a Secret of another namespace"),
         }
     }
-    if out.values.contains_key("server-ca-secret") {
+    if out.has("server-ca-secret") {
         out.set("server-ca-entry", "tls.crt", "server-ca");
     }
 }
@@ -101,7 +99,7 @@ pub(super) fn affinity(said: &Said<'_>, out: &mut Translation<'_>) {
             // What stands behind the name are words of HAProxy's own line.
             let name = name.split_whitespace().next().unwrap_or_default();
             out.set("affinity-cookie-name", name, key);
-            if !out.values.contains_key("affinity-cookie-name") {
+            if !out.has("affinity-cookie-name") {
                 return;
             }
             out.set("affinity", "cookie", key);

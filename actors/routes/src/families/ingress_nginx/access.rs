@@ -9,8 +9,8 @@ use crate::{
         Said, Translation,
         values::{GO_SWITCH, ValueReader},
     },
+    findings::sentences::shortened,
     options::{auth_url::without_scheme, header::plain, quantity::milliseconds, row::REFUSALS},
-    sentences::shortened,
 };
 use std::collections::BTreeSet;
 
@@ -57,14 +57,14 @@ pub fn asked(said: &Said<'_>, to: &mut Translation<'_>) {
     }
     let text = |key: &str| if is_global { said.text(&format!("global-{key}")) } else { said.text(key) };
     let Some(url) = text("auth-url") else {
-        to.values.remove("auth-signin-redirect-param");
+        to.remove("auth-signin-redirect-param");
         return;
     };
     if !is_global && !are_readable(said, to) {
         return;
     }
     if is_global {
-        to.values.remove("auth-signin-redirect-param");
+        to.remove("auth-signin-redirect-param");
         if let Some(text) = text("auth-signin-redirect-param") {
             to.set("auth-signin-redirect-param", text, "global-auth-url");
         }
@@ -80,7 +80,7 @@ pub fn asked(said: &Said<'_>, to: &mut Translation<'_>) {
         return to.close("auth-url", "is no URL");
     }
     to.set("auth-url", &without_scheme(url), "auth-url");
-    if !to.values.contains_key("auth-url") {
+    if !to.has("auth-url") {
         return;
     }
     to.set("auth-error-status", "500", "auth-url");
@@ -98,8 +98,8 @@ pub fn asked(said: &Said<'_>, to: &mut Translation<'_>) {
     if let Some(page) = text("auth-signin") {
         to.set("auth-signin", page, "auth-signin");
     }
-    if !to.values.contains_key("auth-signin") {
-        to.values.remove("auth-signin-redirect-param");
+    if !to.has("auth-signin") {
+        to.remove("auth-signin-redirect-param");
     }
     withhold(named_headers(text("auth-snippet").unwrap_or_default()).into_iter(), "auth-snippet", to);
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     families::{Said, Translation},
-    sentences::shortened,
+    findings::sentences::shortened,
 };
 
 /// The cookie of nginx.
@@ -80,7 +80,7 @@ pub fn affinity(said: &Said<'_>, to: &mut Translation<'_>) {
 pub fn others(said: &Said<'_>, to: &mut Translation<'_>) {
     if let Some(service) = said.text("default-backend") {
         // Of its ports the first one counts there.
-        let service = format!("{service}:{}", to.about.default_port.unwrap_or(80));
+        let service = format!("{service}:{}", to.about().default_port.unwrap_or(80));
         to.set("default-service", &service, "default-backend");
         intercepted(&service, said, to);
     } else if said.has("custom-http-errors") && !said.is_on("disable-proxy-intercept-errors") {
@@ -91,7 +91,7 @@ pub fn others(said: &Said<'_>, to: &mut Translation<'_>) {
         }
     }
     if let Some(target) = said.text("mirror-target") {
-        match mirrored(target, to.about.namespace) {
+        match mirrored(target, to.about().namespace) {
             Some(service) => to.set("mirror-service", &service, "mirror-target"),
             None => to.cannot(
                 "mirror-target",

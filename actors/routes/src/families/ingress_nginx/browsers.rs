@@ -2,8 +2,8 @@
 
 use crate::{
     families::{Said, Translation},
+    findings::sentences::shortened,
     options::value::OptionValue,
-    sentences::shortened,
 };
 
 const METHODS: &str = "GET, PUT, POST, DELETE, PATCH, OPTIONS";
@@ -39,7 +39,7 @@ pub fn cors(said: &Said<'_>, to: &mut Translation<'_>) {
         if is_closed { "https://null.invalid" } else { &origins },
         "cors-allow-origin",
     );
-    if !to.values.contains_key("cors-allow-origin") {
+    if !to.has("cors-allow-origin") {
         return;
     }
     to.set("cors-preflight", "every", "enable-cors");

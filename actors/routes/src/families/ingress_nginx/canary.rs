@@ -10,7 +10,7 @@ pub fn canary(said: &Said<'_>, to: &mut Translation<'_>) {
     if !said.is_on("canary") {
         return;
     }
-    let before = std::mem::take(&mut to.values);
+    let before = std::mem::take(&mut to.level.written.values);
     if let Some(header) = said.text("canary-by-header") {
         to.set("canary-header", header, "canary-by-header");
         let more = [
@@ -18,11 +18,11 @@ pub fn canary(said: &Said<'_>, to: &mut Translation<'_>) {
             ("canary-by-header-pattern", "canary-header-pattern"),
         ];
         let given = more.into_iter().find(|(key, _)| said.has(key));
-        if let Some((key, option)) = given.filter(|_| to.values.contains_key("canary-header")) {
+        if let Some((key, option)) = given.filter(|_| to.has("canary-header")) {
             to.set(option, said.text(key).unwrap_or_default(), key);
             // Beside it `always` and `never` mean nothing: the header alone would lead others to the canary.
-            if !to.values.contains_key(option) {
-                to.values.remove("canary-header");
+            if !to.has(option) {
+                to.remove("canary-header");
             }
         }
     }
@@ -39,5 +39,5 @@ pub fn canary(said: &Said<'_>, to: &mut Translation<'_>) {
     to.set_value("canary-weight", OptionValue::Number(percent.unsigned_abs()));
     let is_legacy = said.text("affinity-canary-behavior") == Some("legacy");
     to.set("canary-sticky", if is_legacy { "false" } else { "all" }, "affinity-canary-behavior");
-    to.canary = Some(std::mem::replace(&mut to.values, before));
+    to.ingress.canary = Some(std::mem::replace(&mut to.level.written.values, before));
 }

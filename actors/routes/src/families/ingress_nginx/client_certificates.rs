@@ -15,12 +15,12 @@ pub fn client_certificates(said: &Said<'_>, to: &mut Translation<'_>) {
     if verify == "off" {
         return to.set("client-certificate-headers", &told, "auth-tls-secret");
     }
-    let own = secret.split_once('/').filter(|(namespace, _)| *namespace == to.about.namespace);
+    let own = secret.split_once('/').filter(|(namespace, _)| *namespace == to.about().namespace);
     let Some((_, name)) = own else {
         return to.close("auth-tls-secret", "names a Secret of another namespace");
     };
     to.set("client-ca-secret", name, "auth-tls-secret");
-    if !to.values.contains_key("client-ca-secret") {
+    if !to.has("client-ca-secret") {
         return to.close("auth-tls-secret", "names no Secret");
     }
     to.set("client-certificate-status", "400", "auth-tls-secret");

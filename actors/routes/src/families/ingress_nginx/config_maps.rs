@@ -7,7 +7,7 @@ use crate::{
         header_steps::{HeaderStep, HeadersTo, distrust},
         secrets::own_secret,
     },
-    referenced::ReferencedKind,
+    objects::referenced::ReferencedKind,
 };
 use serde_json::Value;
 
@@ -67,7 +67,7 @@ fn lines(headers: &[(String, String)]) -> String {
 /// What the ConfigMap has that an annotation names; nobody gets in where that cannot be read.
 fn own_entries(key: &'static str, said: &Said<'_>, to: &mut Translation<'_>) -> NamedHeaders {
     let Some(text) = said.text(key) else { return NamedHeaders::new() };
-    let namespace = to.about.namespace;
+    let namespace = to.about().namespace;
     let Some(name) = own_secret(text, namespace) else {
         to.close(key, "names no ConfigMap of the same namespace");
         return NamedHeaders::new();

@@ -18,7 +18,7 @@ pub(super) mod table;
 mod tls;
 mod values;
 
-use super::translation::{Said, Translation};
+use super::{annotations::Said, translation::Translation};
 pub use table::{PREFIXES, TABLE};
 
 /// What takes several keys to say.

@@ -72,7 +72,7 @@ impl NginxAddresses {
             to.differs(key, "has allow without `deny all` behind it: nobody else gets in all the same");
         }
         // Behind the addresses of an annotation nginx says `deny all`: those of a snippet are never asked.
-        let is_asked = !to.values.contains_key("allow-from");
+        let is_asked = !to.has("allow-from");
         for (option, networks) in self.lists() {
             if option == "deny-from" || is_asked {
                 to.add(option, &networks, key);

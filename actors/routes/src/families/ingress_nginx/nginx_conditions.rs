@@ -78,7 +78,7 @@ impl NginxNeeds {
         }
         all.extend(self.methods.map(|methods| ("match-methods", methods.join(", "))));
         if !all.is_empty() {
-            to.refuses = true;
+            to.ingress.refuses = true;
             to.differs(key, "refuses some requests by if: they get 503");
         }
         for (option, text) in all {

@@ -7,7 +7,7 @@ pub fn satisfied(said: &Said<'_>, to: &mut Translation<'_>) {
     if said.text("satisfy") != Some("any") {
         return;
     }
-    let has = |option: &str| to.values.contains_key(option);
+    let has = |option: &str| to.has(option);
     let (secret, url) = (has("auth-secret"), has("auth-url"));
     if secret && url {
         to.differs("satisfy", "is any: of a password and auth-url both must let a request pass");
@@ -15,11 +15,11 @@ pub fn satisfied(said: &Said<'_>, to: &mut Translation<'_>) {
     if !secret && !url {
         return;
     }
-    if to.values.contains_key("allow-from") {
+    if to.has("allow-from") {
         to.set("satisfy", "any", "satisfy");
     } else {
         // Whoever says who it is gets in, and nobody else: the list decides nothing (nginx, `ngx_http_core_access_phase`).
-        to.values.remove("deny-from");
+        to.remove("deny-from");
     }
 }
 
@@ -37,8 +37,8 @@ pub fn passwords(said: &Said<'_>, to: &mut Translation<'_>) {
     };
     let Some(secret) = own_secret("auth-secret", secret, to) else { return };
     to.set("auth-secret", secret, "auth-secret");
-    if !to.values.contains_key("auth-secret") {
-        to.closed = true;
+    if !to.has("auth-secret") {
+        to.level.closed = true;
     }
     if let Some(realm) = said.text("auth-realm") {
         to.set("auth-realm", realm.trim_start_matches('-'), "auth-realm");
@@ -51,7 +51,7 @@ pub fn passwords(said: &Said<'_>, to: &mut Translation<'_>) {
 pub(super) fn own_secret<'s>(key: &str, text: &'s str, to: &mut Translation<'_>) -> Option<&'s str> {
     match text.split_once('/') {
         None => Some(text),
-        Some((namespace, name)) if namespace == to.about.namespace => Some(name),
+        Some((namespace, name)) if namespace == to.about().namespace => Some(name),
         Some(_) => {
             to.close(key, "names a Secret of another namespace");
             None

@@ -10,7 +10,7 @@ const CODES: [i64; 5] = [301, 302, 303, 307, 308];
 
 /// `use-regex`, `rewrite-target`, `x-forwarded-prefix`. Which paths these concern is known where the paths are.
 pub fn paths(said: &Said<'_>, to: &mut Translation<'_>) {
-    to.over_http = said.list("no-tls-redirect-locations", ACME);
+    to.ingress.over_http = said.list("no-tls-redirect-locations", ACME);
     let mut rules = PathRules {
         patterns: said.is_on("use-regex"),
         target: None,
@@ -33,7 +33,7 @@ pub fn paths(said: &Said<'_>, to: &mut Translation<'_>) {
     {
         to.set("forwarded-prefix", prefix, "x-forwarded-prefix");
     }
-    to.paths = Some(rules);
+    to.ingress.paths = Some(rules);
 }
 
 /// As many other names count.
@@ -45,14 +45,14 @@ pub fn aliases(said: &Said<'_>, to: &mut Translation<'_>) {
         match name.strip_prefix("*.").unwrap_or(name) {
             host if haptic_model::host_name::is_host(&host.to_ascii_lowercase()) => {
                 let name = name.to_ascii_lowercase();
-                if to.aliases.contains(&name) {
+                if to.ingress.aliases.contains(&name) {
                     continue;
                 }
-                if to.aliases.len() == MOST_ALIASES {
+                if to.ingress.aliases.len() == MOST_ALIASES {
                     let how = format!("has more than {MOST_ALIASES} names: the first of them count");
                     return to.differs("server-alias", &how);
                 }
-                to.aliases.push(name);
+                to.ingress.aliases.push(name);
             }
             _ => to.ignore("server-alias", "has an expression, or what is no host"),
         }
@@ -105,7 +105,7 @@ pub fn redirects(said: &Said<'_>, to: &mut Translation<'_>) {
     if let Some(code) = code {
         to.set("redirect-code", &code.to_string(), "permanent-redirect-code");
     }
-    if code.is_some() || to.values.contains_key("app-root") {
+    if code.is_some() || to.has("app-root") {
         let absolute = if said.is_on("relative-redirects") { "false" } else { "true" };
         to.set("redirect-absolute", absolute, "relative-redirects");
     }
@@ -141,7 +141,7 @@ pub fn https(said: &Said<'_>, to: &mut Translation<'_>) {
         (false, true) => "true",
         (false, false) => "false",
     };
-    if text != "true" || to.about.tls {
+    if text != "true" || to.about().tls {
         to.set_value("ssl-redirect", OptionValue::Text(text.to_owned()));
     }
     let code = https_code(said);

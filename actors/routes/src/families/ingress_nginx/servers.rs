@@ -131,7 +131,7 @@ fn host_of_servers(text: &str, to: &mut Translation<'_>) {
     if of_request.contains(&text) {
         return;
     }
-    let about = to.about;
+    let about = to.about();
     let known = with_variables(text, |name| match name {
         "host" => Some("${host}".to_owned()),
         "service_name" => Some("${service}".to_owned()),
@@ -158,7 +158,7 @@ pub fn hidden(said: &Said<'_>, to: &mut Translation<'_>) {
     if !said.is_on("allow-backend-server-header") {
         names.push("Server".to_owned());
     }
-    if let Some(OptionValue::Names(already)) = to.values.get("remove-response-headers") {
+    if let Some(OptionValue::Names(already)) = to.value("remove-response-headers") {
         names.extend(already.iter().cloned());
     }
     let more = said.text("hide-headers").unwrap_or_default().split(',').map(str::trim);
@@ -197,7 +197,7 @@ pub fn over_tls(said: &Said<'_>, to: &mut Translation<'_>) {
 fn name(said: &Said<'_>, to: &mut Translation<'_>, is_tls: bool) {
     // Who is verified is verified by the name.
     let is_nameless = said.switch("proxy-ssl-server-name") == Some(false);
-    if is_tls && is_nameless && !to.values.contains_key("server-ca-secret") {
+    if is_tls && is_nameless && !to.has("server-ca-secret") {
         return to.set("server-tls-name", "$none", "proxy-ssl-server-name");
     }
     if let Some(name) = said.text("proxy-ssl-name").filter(|_| is_tls) {

@@ -369,7 +369,7 @@ fn is_refusal(code: &str) -> bool {
 
 /// All requests are refused: with 403 where nothing that a client knows lets it in all the same, and 503 otherwise.
 fn refuse(code: &str, of_host: bool, key: &str, to: &mut Translation<'_>) {
-    if code == "403" && !of_host && !to.values.contains_key("satisfy") {
+    if code == "403" && !of_host && !to.has("satisfy") {
         to.add("deny-from", EVERYBODY, key);
     } else {
         to.close(key, &format!("refuses all requests with {code}"));
@@ -380,7 +380,7 @@ fn rewrite_paths(rules: &[String], flag: Option<&str>, key: &str, to: &mut Trans
     if rules.is_empty() {
         return;
     }
-    if to.paths.as_ref().is_some_and(|rules| rules.target.is_some()) {
+    if to.ingress.paths.as_ref().is_some_and(|rules| rules.target.is_some()) {
         return to.cannot(key, "of a rewrite and rewrite-target the second counts, nothing of the first");
     }
     if flag == Some("last") {

@@ -74,14 +74,14 @@ impl RouteConverter {
         let read: Vec<Result<ReadIngress<'_>, String>> =
             self.ingresses.iter().map(|noted| self.read(noted, &hosts)).collect();
         let mut mains: HashMap<PathPlace<'_>, String> = HashMap::new();
-        for one in read.iter().flatten().filter(|one| one.foreign.canary.is_none()) {
+        for one in read.iter().flatten().filter(|one| one.foreign.ingress.canary.is_none()) {
             for place in places(one) {
                 mains.entry(place).or_insert_with(|| full_name(one.noted));
             }
         }
         let mut made: Vec<Result<MadeIngress, String>> = Vec::new();
         for one in read {
-            made.push(one.map(|one| match one.foreign.canary {
+            made.push(one.map(|one| match one.foreign.ingress.canary {
                 Some(_) => canary(&one, &mains),
                 None => self.made(one, &hosts),
             }));
@@ -163,28 +163,28 @@ impl RouteConverter {
         let has_no_effect = |kind: FindingKind| {
             matches!(kind, FindingKind::ForeignNotServed | FindingKind::ForeignUnreadable)
         };
-        for finding in foreign.findings.iter().filter(|finding| has_no_effect(finding.kind)) {
+        for finding in foreign.ingress.findings.iter().filter(|finding| has_no_effect(finding.kind)) {
             let annotation = finding.place.annotation.as_deref();
             match annotation.and_then(|annotation| self.family.behind_prefix(annotation)) {
                 Some(PASSTHROUGH) => left.keep(finding.sentence.clone()),
                 _ => left.say(finding.sentence.clone()),
             }
         }
-        if foreign.dropped {
+        if foreign.ingress.dropped {
             left.keep("its annotations have nothing of it served".to_owned());
         }
-        if !foreign.over_host.is_empty() {
+        if !foreign.ingress.over_host.is_empty() {
             left.keep("whom it keeps out of its whole hosts".to_owned());
         }
-        if foreign.refuses {
+        if foreign.ingress.refuses {
             left.keep("which requests its routes refuse".to_owned());
         }
-        if !foreign.answers.is_empty() {
+        if !foreign.ingress.answers.is_empty() {
             left.keep("what single paths of its hosts are answered".to_owned());
         }
         for (names, what) in [
-            (&foreign.aliases, "other names of its hosts"),
-            (&foreign.redirected, "hosts that are redirected"),
+            (&foreign.ingress.aliases, "other names of its hosts"),
+            (&foreign.ingress.redirected, "hosts that are redirected"),
         ] {
             if !names.is_empty() {
                 left.say(format!("{what}: {}", names.join(", ")));

@@ -165,7 +165,7 @@ impl RuleMaker<'_> {
         let text = path.path.as_str();
         let is_below = |all: &[String]| all.iter().any(|start| text.starts_with(start.as_str()));
         let mut own = OwnOptions::default();
-        if is_below(&self.written.foreign().over_http) {
+        if is_below(&self.written.foreign().ingress.over_http) {
             own.options.insert("ssl-redirect", OptionValue::Text("false".to_owned()));
         }
         let Some(rules) = self.written.path_rules(text) else { return own };

@@ -1,0 +1,145 @@
+//! The stores of the Gateway API, and of what its objects name, as they were read last.
+
+use super::{
+    certificates::GatewayCertificates,
+    class_options::ClassParameters,
+    inputs::{GatewayInputs, Remembered, Sources},
+    levels::RouteId,
+    named_config_maps::NamedConfigMaps,
+    objects::{
+        ClassSpec, GROUP, GatewayResource, GatewaySpec, GrantSpec, KnownPort, LabelsOfNamespaces,
+        ListenerSetSpec, PolicySpec, ROUTES, Readable, ServiceFacts,
+    },
+    parsed::{ParsedObjects, StoredObjects, store_of},
+    reload_pace::CountingRoutes,
+    settings::GatewaySettings,
+};
+
+use haptic_model::{
+    ActiveConfig, Object, Snapshots,
+    gateway::{GATEWAY_NAME, NamespacedName, RouteKind},
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Instant,
+};
+
+/// All of them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct GatewayStores {
+    pub classes: ParsedObjects<GatewayResource<ClassSpec>>,
+    pub gateways: ParsedObjects<GatewayResource<GatewaySpec>>,
+    pub listener_sets: ParsedObjects<GatewayResource<ListenerSetSpec>>,
+    grants: ParsedObjects<GatewayResource<GrantSpec>>,
+    namespaces: ParsedObjects<LabelsOfNamespaces>,
+    pub services: StoredObjects,
+    /// Those that say which ports Gateways have.
+    of_gateways: BTreeMap<NamespacedName, Arc<ServiceFacts>>,
+    pub policies: ParsedObjects<GatewayResource<PolicySpec>>,
+    certificates: GatewayCertificates,
+    authorities: NamedConfigMaps<Arc<str>>,
+    parameters: NamedConfigMaps<ClassParameters>,
+    pub routes: BTreeMap<RouteKind, StoredObjects>,
+}
+
+/// Which Services are different.
+pub(super) struct ChangedServices {
+    pub names: BTreeSet<NamespacedName>,
+    /// Whether any is one of a Gateway, or was.
+    pub is_any_of_gateways: bool,
+}
+
+impl GatewayStores {
+    /// Takes the stores as they are now, but those of Services and routes; whether anything is different. `now`: without it no ConfigMap is
+    /// asked for again by itself.
+    pub fn update(&mut self, config: &ActiveConfig, snapshots: &Snapshots, now: Option<Instant>) -> bool {
+        let store = |group, resources| store_of(config, snapshots, group, resources);
+        let of = |resources| store(GROUP, resources);
+        let is_different = [
+            self.classes.update(of("gatewayclasses")),
+            self.gateways.update(of("gateways")),
+            self.listener_sets.update(of("listenersets")),
+            self.grants.update(of("referencegrants")),
+            self.namespaces.update(store("", "namespaces")),
+            self.policies.update(of("backendtlspolicies")),
+            self.certificates.update(config, snapshots),
+            self.authorities.update(config, snapshots, now),
+            self.parameters.update(config, snapshots, now),
+        ];
+        is_different.contains(&true)
+    }
+
+    /// Takes the Services as they are now.
+    pub fn update_services(&mut self, config: &ActiveConfig, snapshots: &Snapshots) -> ChangedServices {
+        let changed = self.services.update(store_of(config, snapshots, "", "services"));
+        let mut is_any_of_gateways = false;
+        for (name, object) in &changed {
+            is_any_of_gateways |= self.note_service(name, object.as_ref());
+        }
+        ChangedServices { names: changed.into_iter().map(|(name, _)| name).collect(), is_any_of_gateways }
+    }
+
+    /// Takes the routes as they are now. Returns those that are different; `counting` learns of others that differ in their `status`.
+    pub fn update_routes(
+        &mut self,
+        config: &ActiveConfig,
+        snapshots: &Snapshots,
+        counting: &mut CountingRoutes,
+    ) -> Vec<RouteId> {
+        let mut different = Vec::new();
+        for (kind, resources) in ROUTES {
+            let store = store_of(config, snapshots, GROUP, resources);
+            let renew = |name, before: &_, now: &_| counting.renew(&(kind, name), before, now);
+            let changed = self.routes.entry(kind).or_default().update_and_renew(store, renew);
+            different.extend(changed.into_iter().map(|(name, _)| (kind, name)));
+        }
+        different
+    }
+
+    /// What routes stand on.
+    pub fn inputs(&self, settings: &GatewaySettings, remembered: &Remembered<'_>) -> GatewayInputs {
+        let sources = Sources {
+            classes: &self.classes,
+            gateways: &self.gateways,
+            listener_sets: &self.listener_sets,
+            grants: &self.grants,
+            namespaces: &self.namespaces,
+            services: &self.of_gateways.values().cloned().collect::<Vec<_>>(),
+            policies: &self.policies,
+            certificate: &|name| self.certificates.judge(name),
+            authority: &|name| self.authorities.judge(name),
+            has_port: &|service, port| self.has_port(service, port),
+            parameters: &|name| self.parameters.judge(name),
+        };
+        GatewayInputs::of(settings, &sources, remembered)
+    }
+
+    /// When a ConfigMap is asked for again that nobody answered for.
+    pub fn due(&self) -> Option<Instant> {
+        [self.authorities.due(), self.parameters.due()].into_iter().flatten().min()
+    }
+
+    pub fn every_route(&self) -> impl Iterator<Item = RouteId> {
+        self.routes.iter().flat_map(|(kind, routes)| routes.names().map(move |name| (*kind, name)))
+    }
+
+    /// Whether a Service is one of a Gateway, or was.
+    fn note_service(&mut self, name: &NamespacedName, object: Option<&Arc<Object>>) -> bool {
+        let service = object.and_then(|object| ServiceFacts::read(object));
+        match service.filter(|service| service.metadata.labels.contains_key(GATEWAY_NAME)) {
+            Some(service) => {
+                self.of_gateways.insert(name.clone(), Arc::new(service));
+                true
+            }
+            None => self.of_gateways.remove(name).is_some(),
+        }
+    }
+
+    /// Whether a Service may have a port of that name: of one that is not there nobody knows.
+    fn has_port(&self, service: &NamespacedName, port: &str) -> bool {
+        let is_called = |one: &KnownPort| one.name.as_deref() == Some(port);
+        let known: Option<ServiceFacts> = self.services.read(service);
+        known.is_none_or(|service| service.spec.ports.iter().any(is_called))
+    }
+}

@@ -1,0 +1,6 @@
+//! What is read beside the objects that hold routes: Services, and the ConfigMaps, Secrets and custom resources that somebody names.
+
+pub(crate) mod config_maps;
+pub(crate) mod named_objects;
+pub mod referenced;
+pub mod services;

@@ -1,0 +1,12 @@
+//! Who has what is asked for: requests, hosts, certificates, TLS that is passed through.
+//!
+//! All claims of one kind of object are in one [`index`]. Of those that ask for one thing a [`contest`] decides, with what is
+//! [remembered](memory) of former holders, and the operator's word for hosts ([`owners`]).
+
+pub mod contest;
+pub(crate) mod hosts;
+pub mod index;
+pub mod memory;
+pub mod owners;
+pub(crate) mod passthrough;
+mod separate_hosts;

@@ -1,0 +1,234 @@
+//! What any object asks for, as stores: a template that needs to know reads one object of them, not all routes.
+
+use super::auth;
+use crate::{claims::Claims, ownership::memory::Clock};
+use haptic_model::{Object, ObjectRef, Snapshot};
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// What those ask for whose routes no key finds, or keys of other kinds than exact paths and prefixes.
+const LISTS: &str = "path-lists";
+
+/// Things, each with what its object says.
+pub(crate) type Things = BTreeMap<Arc<ObjectRef>, Arc<[u8]>>;
+
+/// Things that objects ask for, how many objects each, and an object for each thing. What nobody asks for any more stays for the
+/// time of the hold: lines of HAProxy's that come with a thing and go with it would take a reload each time.
+#[derive(Clone, Debug)]
+pub(crate) struct CountedThings {
+    counts: BTreeMap<Arc<ObjectRef>, usize>,
+    /// What nobody asks for, and since when.
+    left: BTreeMap<Arc<ObjectRef>, (Instant, Arc<[u8]>)>,
+    store: Snapshot,
+}
+
+impl Default for CountedThings {
+    fn default() -> Self {
+        let mut store = Snapshot::full();
+        store.set_synced();
+        Self { counts: BTreeMap::new(), left: BTreeMap::new(), store }
+    }
+}
+
+impl CountedThings {
+    /// An object for each thing.
+    pub(crate) fn store(&self) -> &Snapshot {
+        &self.store
+    }
+
+    /// The same with all objects to come: what stays for a while stays.
+    pub(crate) fn emptied(&self) -> Self {
+        let mut emptied = Self { left: self.left.clone(), ..Self::default() };
+        for (thing, (_, json)) in &self.left {
+            emptied.enter(thing, json.clone());
+        }
+        emptied
+    }
+
+    pub(crate) fn add(&mut self, things: Things) {
+        for (thing, json) in things {
+            let count = self.counts.entry(thing.clone()).or_default();
+            *count += 1;
+            if *count == 1 && self.left.remove(&thing).is_none_or(|(_, before)| before != json) {
+                self.enter(&thing, json);
+            }
+        }
+    }
+
+    fn enter(&mut self, thing: &Arc<ObjectRef>, json: Arc<[u8]>) {
+        let namespace = Some(&thing.namespace).filter(|namespace| !namespace.is_empty());
+        let key = namespace.into_iter().chain([&thing.name]).cloned().collect();
+        self.store.apply(Object { reference: thing.clone(), version: 0, json: json.into() }, key);
+    }
+
+    pub(crate) fn remove(&mut self, things: Things, clock: Option<&Clock>) {
+        for (thing, json) in things {
+            let Some(count) = self.counts.get_mut(&thing) else { continue };
+            *count -= 1;
+            if *count == 0 {
+                self.counts.remove(&thing);
+                match clock {
+                    Some(clock) => drop(self.left.insert(thing, (clock.now, json))),
+                    None => drop(self.store.remove(&thing)),
+                }
+            }
+        }
+    }
+
+    /// Forgets what nobody has asked for long enough, without a clock at once.
+    pub(crate) fn forget(&mut self, clock: Option<&Clock>) {
+        let is_over =
+            |since: &Instant| clock.is_none_or(|clock| clock.now.duration_since(*since) >= clock.hold);
+        for (thing, _) in self.left.extract_if(.., |_, (since, _)| is_over(since)) {
+            self.store.remove(&thing);
+        }
+    }
+
+    /// When the next one is forgotten.
+    pub(crate) fn next(&self, hold: Duration) -> Option<Instant> {
+        self.left.values().map(|(since, _)| *since + hold).min()
+    }
+}
+
+/// Which options any object asks for, and who is asked whether requests may pass.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Demands {
+    options: CountedThings,
+    targets: CountedThings,
+}
+
+impl Demands {
+    /// The same with all objects to come: what stays for a while stays.
+    pub(crate) fn emptied(&self) -> Self {
+        Self { options: self.options.emptied(), targets: self.targets.emptied() }
+    }
+
+    /// An object for each option.
+    pub(crate) fn options(&self) -> &Snapshot {
+        &self.options.store
+    }
+
+    /// An object for each namespace and target of its `auth-url`.
+    pub(crate) fn targets(&self) -> &Snapshot {
+        &self.targets.store
+    }
+
+    pub(crate) fn add(&mut self, namespace: &str, claims: &Claims) {
+        let (options, targets) = asked_by(namespace, claims);
+        self.options.add(options);
+        self.targets.add(targets);
+    }
+
+    pub(crate) fn remove(&mut self, namespace: &str, claims: &Claims, clock: Option<&Clock>) {
+        let (options, targets) = asked_by(namespace, claims);
+        self.options.remove(options, clock);
+        self.targets.remove(targets, clock);
+    }
+
+    /// Forgets what nobody has asked for long enough, without a clock at once.
+    pub(crate) fn forget(&mut self, clock: Option<&Clock>) {
+        self.options.forget(clock);
+        self.targets.forget(clock);
+    }
+
+    /// When the next thing is forgotten.
+    pub(crate) fn next(&self, hold: Duration) -> Option<Instant> {
+        self.options.next(hold).into_iter().chain(self.targets.next(hold)).min()
+    }
+
+    /// Whether something stays that nobody asks for.
+    pub(crate) fn has_left(&self) -> bool {
+        !self.options.left.is_empty() || !self.targets.left.is_empty()
+    }
+}
+
+fn asked_by(namespace: &str, claims: &Claims) -> (Things, Things) {
+    let (mut options, mut targets) = (Things::new(), Things::new());
+    let option = |name: &str| (Arc::new(ObjectRef::new("options", "", name)), b"{}".as_slice().into());
+    for group in &claims.groups {
+        let url = group.options.get(auth::OPTION);
+        targets.extend(url.and_then(|url| auth::target(namespace, &url)));
+        options.extend(group.options.given().iter().map(|name| option(name)));
+    }
+    if claims.routes.iter().any(|route| route.wanted.is_listed()) {
+        options.extend([option(LISTS)]);
+    }
+    (options, targets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn claims(options: Value) -> Claims {
+        let options = options.as_object().cloned().unwrap().into();
+        let group = crate::claims::RouteGroup { options, ..Default::default() };
+        Claims { groups: vec![group], ..Claims::default() }
+    }
+
+    fn names(store: &Snapshot) -> Vec<String> {
+        store.iter().map(|object| object.reference.name.to_string()).collect()
+    }
+
+    #[test]
+    fn an_option_is_there_as_long_as_one_object_asks_for_it() {
+        let both = claims(json!({"retry": "all", "affinity": "cookie"}));
+        let one = claims(json!({"retry": "idempotent"}));
+        let mut asked = Demands::default();
+        asked.add("shop", &both);
+        asked.add("shop", &one);
+        assert_eq!(names(asked.options()), ["affinity", "retry"]);
+        asked.remove("shop", &both, None);
+        assert_eq!(names(asked.options()), ["retry"]);
+        asked.remove("shop", &one, None);
+        assert!(names(asked.options()).is_empty());
+    }
+
+    #[test]
+    fn who_is_asked_is_there_once_for_each_namespace() {
+        let url = |text: &str| {
+            let url = crate::options::auth_url::AuthUrl::of(text).unwrap();
+            claims(json!({"auth-url": url.to_json()}))
+        };
+        let mut asked = Demands::default();
+        for (namespace, text) in [
+            ("shop", "http://sso:80/a"),
+            ("shop", "http://sso/b"),
+            ("blog", "http://sso.shop.svc/"),
+            ("blog", "https://$host/"),
+        ] {
+            asked.add(namespace, &url(text));
+        }
+        let read = |object: &Arc<Object>| -> Value { serde_json::from_slice(&object.json.bytes()).unwrap() };
+        let all: Vec<Value> = asked.targets().iter().map(read).collect();
+        let names: Vec<&str> = all.iter().map(|target| target["name"].as_str().unwrap()).collect();
+        assert_eq!(names, ["auth_blog_sso.shop.svc_80_http", "auth_shop_sso_80_http"]);
+        assert_eq!((&all[0]["abroad"], &all[0]["service"]), (&json!(true), &json!("sso")));
+        assert_eq!((&all[1]["abroad"], &all[1]["namespace"]), (&json!(false), &json!("shop")));
+        asked.remove("shop", &url("http://sso/b"), None);
+        assert_eq!(asked.targets().iter().count(), 2);
+        asked.remove("shop", &url("http://sso:80/a"), None);
+        assert_eq!(asked.targets().iter().count(), 1);
+    }
+
+    #[test]
+    fn what_comes_and_goes_stays_for_the_time_of_the_hold() {
+        let claims = claims(json!({"retry": "all"}));
+        let (begin, hold) = (Instant::now(), Duration::from_secs(60));
+        let at = |seconds: u64| Clock { now: begin + Duration::from_secs(seconds), hold };
+        let mut asked = Demands::default();
+        for second in [0, 10] {
+            asked.add("shop", &claims);
+            asked.remove("shop", &claims, Some(&at(second)));
+        }
+        asked.forget(Some(&at(69)));
+        assert_eq!((names(asked.options()).len(), asked.next(hold)), (1, Some(at(70).now)));
+        assert_eq!((names(asked.emptied().options()).len(), asked.has_left()), (1, true));
+        asked.forget(Some(&at(70)));
+        assert_eq!((names(asked.options()).len(), asked.has_left()), (0, false));
+    }
+}

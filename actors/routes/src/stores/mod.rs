@@ -1,0 +1,419 @@
+//! The stores beside one of objects that hold routes: *sets*, one for each object, with what it got; options that anybody asks
+//! for; users.
+//!
+//! `routes "ingresses"` reads sets as `list` reads the resource itself. Because a set is an object like any other, blocks that
+//! are printed for it are kept from render to render, and only those are printed anew whose own set changed: the index is
+//! updated by what changed in the store.
+
+pub(crate) mod asked;
+pub mod auth;
+mod batches;
+pub(crate) mod record;
+
+use crate::{
+    claims::{Claims, RouteGroup},
+    families::Neighbours,
+    findings::certificates::{NamedCertificates, SecretsAtTime},
+    gateway::GatewayModel,
+    ingress::{
+        self, IngressError, IngressGround,
+        class::{self, Classes},
+    },
+    objects::{
+        referenced::{self, ReferencedObjects, ReferencedStores, ReferencingIngress},
+        services::{self, Services},
+    },
+    ownership::{index::RouteIndex, memory::Clock, owners::Owners},
+    reload_pace::ReloadsPerMinute,
+    tcp::TcpModel,
+    userlists::{self, Userlists},
+};
+use batches::in_batches;
+use haptic_model::{
+    ActiveConfig, Finding, FindingKind, Findings, HostHolds, Object, ObjectRef, Snapshot, Snapshots,
+    gateway::GatewayVerdicts, host_holds,
+};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashSet},
+    sync::Arc,
+    time::{Duration, Instant, SystemTime},
+};
+
+/// How long things are kept for namespaces that are gone, if a configuration that is wrong does not say.
+const HOLD: Duration = Duration::from_secs(600);
+
+/// What is found at objects of all stores, from render to render.
+#[derive(Clone, Debug, Default)]
+struct FoundTogether {
+    all: Findings,
+    /// By where it was found.
+    of: BTreeMap<Arc<str>, Findings>,
+}
+
+/// The indexes of all resources that hold routes, from render to render.
+#[derive(Clone, Debug, Default)]
+pub struct Routes {
+    tables: BTreeMap<Arc<str>, Table>,
+    now: Option<Instant>,
+    date: Option<SystemTime>,
+    gateway: GatewayModel,
+    tcp: TcpModel,
+    found: FoundTogether,
+    /// The store with what the controller before had written down, as it is known.
+    holds: Arc<Snapshot>,
+    /// What was written down and is still to be read.
+    unread: HostHolds,
+    /// Whether [`Self::beside`] was called.
+    is_begun: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Table {
+    /// The store as the index knows it.
+    source: Arc<Snapshot>,
+    services: Services,
+    referenced: ReferencedObjects,
+    ground: Ground,
+    neighbours: Neighbours,
+    index: RouteIndex,
+    sets: Arc<Snapshot>,
+    options: Arc<Snapshot>,
+    auth_targets: Arc<Snapshot>,
+    class_settings: Arc<Snapshot>,
+    userlists: Userlists,
+}
+
+/// What, besides the objects themselves, decides who gets what.
+#[derive(Clone, Debug, PartialEq)]
+struct Ground {
+    classes: Classes,
+    owners: Arc<Owners>,
+    /// Routes that one object may have.
+    most: usize,
+}
+
+impl Routes {
+    /// What time the next call of [`Self::beside`] has. Without a time nothing is kept for those that are gone.
+    pub fn set_time(&mut self, now: Instant) {
+        self.now = Some(now);
+    }
+
+    /// What date the next call of [`Self::beside`] has. Without one it is not said of certificates that they expire.
+    pub fn set_date(&mut self, date: SystemTime) {
+        self.date = Some(date);
+    }
+
+    /// The same without a time: nothing is kept for those that are gone, nor does any change wait, from the next call of [`Self::beside`] on.
+    #[must_use]
+    pub fn without_time(&self) -> Self {
+        Self { now: None, unread: HostHolds::default(), ..self.clone() }
+    }
+
+    /// The same with nothing in it but what is remembered: what it gives next is that of a fresh start which knows as much.
+    #[must_use]
+    pub fn emptied(&self) -> Self {
+        let tables = self.tables.iter().map(|(name, table)| (name.clone(), table.emptied()));
+        let tcp = TcpModel::default();
+        Self {
+            tables: tables.collect(),
+            now: self.now,
+            date: self.date,
+            gateway: self.gateway.emptied(),
+            tcp,
+            found: FoundTogether::default(),
+            holds: self.holds.clone(),
+            unread: self.unread.clone(),
+            is_begun: self.is_begun,
+        }
+    }
+
+    /// Remembers, from the next call of [`Self::beside`] on, what another one had written down.
+    pub fn remember(&mut self, written: HostHolds) {
+        self.unread = written;
+    }
+
+    /// What is remembered, and who has what others wait for, as of the last call of [`Self::beside`]; `None` before the first.
+    #[must_use]
+    pub fn holds(&self) -> Option<HostHolds> {
+        let written = self.tables.iter().map(|(name, table)| (name.clone(), table.index.written().clone()));
+        let unread = self.unread.0.clone().into_iter();
+        let all = unread.chain(written).filter(|(_, held)| !held.is_empty());
+        self.is_begun.then(|| HostHolds(all.collect()))
+    }
+
+    /// `snapshots` with a store of sets and ones of options and of userlists beside each store that holds routes.
+    #[must_use]
+    pub fn beside(&mut self, config: &ActiveConfig, snapshots: &Snapshots) -> Snapshots {
+        let most = config.spec.controller.limits.routes_per_object;
+        let ground = Ground {
+            classes: Classes::of(config, snapshots),
+            owners: Arc::new(Owners::of(&config.spec)),
+            most,
+        };
+        let of_config_maps = ground.classes.findings();
+        let hold = config.spec.controller.host_hold.or(HOLD);
+        let clock = self.now.map(|now| Clock { now, hold }).filter(|clock| !clock.hold.is_zero());
+        let reloads = ReloadsPerMinute::of(&config.spec.templating_settings.extra_context);
+        let pace = self.now.map(|now| (now, reloads));
+        self.read_holds(snapshots, clock);
+        self.is_begun = true;
+        let services = services::watched(config, snapshots);
+        let referenced = referenced::watched(&config.spec, snapshots);
+        let secrets = SecretsAtTime::of(config, snapshots, self.date);
+        let mut all = snapshots.clone();
+        let known: Vec<Arc<str>> = class::ingress_stores(&config.spec).collect();
+        self.tables.retain(|name, _| known.contains(name));
+        for name in known {
+            // The objects of an on-demand store are not there to be looked at.
+            let Some(source) = snapshots.get(&name).filter(|store| !store.is_on_demand()) else { continue };
+            let mut table = self.tables.remove(&name).unwrap_or_else(|| Table::new(&ground));
+            table.index.set_secrets(&secrets);
+            table.index.set_pace(pace);
+            if let Some(written) = self.unread.0.remove(&name) {
+                table.index.set_clock(clock);
+                table.index.remember(&written);
+            }
+            let mut table = table.updated(source, services.clone(), &referenced, &ground, clock);
+            table.update_sets();
+            let userlists = table.userlists.update(config, snapshots, &table.sets);
+            all =
+                all.with(store_of(&name), table.sets.clone()).with(options_of(&name), table.options.clone());
+            all = all.with(userlists::store_of(&name), userlists);
+            all = all.with(auth::store_of(&name), table.auth_targets.clone());
+            all = all.with(class_settings_of(&name), table.class_settings.clone());
+            self.tables.insert(name, table);
+        }
+        self.tcp.set_secrets(&secrets);
+        let all = self.tcp.beside(config, snapshots, all);
+        let all = self.gateway.beside(config, snapshots, all, self.now, clock);
+        self.gather_findings(of_config_maps);
+        all
+    }
+
+    /// `of_config_maps`: at those of other controllers.
+    fn gather_findings(&mut self, of_config_maps: Findings) {
+        let tables = self.tables.iter().map(|(name, table)| (store_of(name), table.index.findings()));
+        let others = [
+            ("tcp".into(), self.tcp.findings()),
+            ("gateway".into(), self.gateway.findings()),
+            ("config maps".into(), &of_config_maps),
+        ];
+        self.found.follow(tables.chain(others).map(|(of, found)| (of, found.clone())).collect());
+    }
+
+    /// Takes up the record of the controller before, if it is news.
+    fn read_holds(&mut self, snapshots: &Snapshots, clock: Option<Clock>) {
+        let (Some(store), Some(clock)) = (snapshots.get(host_holds::STORE), clock) else { return };
+        if store.is_unchanged_since(&self.holds) {
+            return;
+        }
+        self.holds = store.clone();
+        let Some(record) = host_holds::record_in(store) else { return };
+        // What this one knows itself counts before it; who reads records says what is wrong with one.
+        if let Ok(read) = HostHolds::read(&record.json.bytes(), clock.hold, clock.now) {
+            for (resource, held) in read.0 {
+                let unread = self.unread.0.entry(resource).or_default();
+                *unread = std::mem::take(unread).union(held);
+            }
+        }
+    }
+
+    /// When something that is kept for those that are gone is free, or a certificate expires, though nothing may change until then.
+    #[must_use]
+    pub fn due(&self) -> Option<Instant> {
+        let expiring = || {
+            let of_tables = self.tables.values().map(|table| table.index.certificates());
+            let all = of_tables.chain([self.tcp.certificates()]);
+            let next = all.filter_map(NamedCertificates::due).min()?;
+            Some(self.now? + next.duration_since(self.date?).unwrap_or_default())
+        };
+        let free = self.tables.values().filter_map(|table| table.index.due());
+        free.chain(self.gateway.due()).chain(expiring()).min()
+    }
+
+    /// What is found at all objects, as of the last call of [`Self::beside`].
+    #[must_use]
+    pub fn findings(&self) -> Findings {
+        self.found.all.clone()
+    }
+
+    /// What is decided about objects of the Gateway API, as of the last call of [`Self::beside`].
+    #[must_use]
+    pub fn gateway_verdicts(&self) -> Arc<GatewayVerdicts> {
+        self.gateway.verdicts()
+    }
+
+    /// The index of the resource of that name, as of the last call of [`Self::beside`].
+    #[must_use]
+    pub fn index(&self, resource: &str) -> Option<&RouteIndex> {
+        self.tables.get(resource).map(|table| &table.index)
+    }
+}
+
+impl FoundTogether {
+    fn follow(&mut self, now: BTreeMap<Arc<str>, Findings>) {
+        let none = Findings::default();
+        for (_, gone) in self.of.iter().filter(|(of, _)| !now.contains_key(*of)) {
+            self.all.follow(gone, &none);
+        }
+        for (of, found) in &now {
+            self.all.follow(self.of.get(of).unwrap_or(&none), found);
+        }
+        self.of = now;
+    }
+}
+
+impl Table {
+    fn new(ground: &Ground) -> Self {
+        Self::around(RouteIndex::with_owners(ground.owners.clone()), ground.clone())
+    }
+
+    fn emptied(&self) -> Self {
+        Self::around(self.index.emptied(self.ground.owners.clone()), self.ground.clone())
+    }
+
+    fn around(index: RouteIndex, ground: Ground) -> Self {
+        let (sets, options) = (Arc::new(index.sets().clone()), Arc::new(index.options().clone()));
+        let auth_targets = Arc::new(index.auth_targets().clone());
+        let class_settings = Arc::new(ground.classes.settings_store());
+        Self {
+            source: Arc::new(Snapshot::full()),
+            services: Services::default(),
+            referenced: ReferencedObjects::default(),
+            ground,
+            neighbours: Neighbours::default(),
+            index,
+            sets,
+            options,
+            auth_targets,
+            class_settings,
+            userlists: Userlists::default(),
+        }
+    }
+
+    fn updated(
+        mut self,
+        source: &Arc<Snapshot>,
+        services: Option<Arc<Snapshot>>,
+        referenced: &ReferencedStores,
+        ground: &Ground,
+        clock: Option<Clock>,
+    ) -> Self {
+        let services = self.services.update(services, &ground.classes.options);
+        let naming = self.referenced.update(referenced);
+        if self.ground != *ground {
+            self = self.on(ground, clock);
+        }
+        self.index.set_clock(clock);
+        let is_unchanged =
+            source.is_unchanged_since(&self.source) && services.is_empty() && naming.is_empty();
+        if is_unchanged && !self.index.is_due() {
+            return self;
+        }
+        let before = std::mem::replace(&mut self.source, source.clone());
+        let mut again = HashSet::new();
+        for difference in source.differences_from(&before) {
+            let object = difference.after.or(difference.before).map(|(object, _)| object);
+            if let Some(object) = object {
+                let is_there = difference.after.is_some();
+                self.neighbours.note(object, is_there, &ground.classes, &mut again);
+            }
+        }
+        let around = IngressGround {
+            services: &self.services,
+            neighbours: &self.neighbours,
+            referenced: &self.referenced,
+        };
+        let changes = in_batches(source.differences_from(&before), |d| match (d.after, d.before) {
+            (Some((object, _)), _) => Some(changed(object, ground, &around)),
+            (None, Some((object, _))) => {
+                around.referenced.forget(&name_of(&object.reference));
+                Some((object.reference.clone(), None))
+            }
+            (None, None) => None,
+        });
+        let mut leading: BTreeSet<_> = self.index.leading_to(&services).into_iter().collect();
+        // What counts for them may be another thing than when they began to wait.
+        leading.extend(self.index.due_objects().cloned());
+        leading.extend(self.index.naming(&again));
+        let mut leading: BTreeSet<ReferencingIngress> =
+            leading.iter().map(|object| name_of(object)).collect();
+        leading.extend(naming);
+        let leading = leading.iter().filter_map(|(namespace, name)| source.get(namespace, name));
+        let leading = in_batches(leading, |object| changed(object, ground, &around));
+        self.index.update(leading.chain(changes.flatten()));
+        self
+    }
+
+    fn update_sets(&mut self) {
+        if !self.index.sets().is_unchanged_since(&self.sets) {
+            self.sets = Arc::new(self.index.sets().clone());
+        }
+        if !self.index.options().is_unchanged_since(&self.options) {
+            self.options = Arc::new(self.index.options().clone());
+        }
+        if !self.index.auth_targets().is_unchanged_since(&self.auth_targets) {
+            self.auth_targets = Arc::new(self.index.auth_targets().clone());
+        }
+    }
+
+    /// The same objects where other classes are ours, or hosts belong to others: all of them are read anew.
+    fn on(self, ground: &Ground, clock: Option<Clock>) -> Self {
+        let Self { source, mut services, referenced, mut index, userlists, .. } = self;
+        services.read_again(&ground.classes.options);
+        index.set_clock(clock);
+        index.set_owners(ground.owners.clone());
+        let mut neighbours = Neighbours::default();
+        for object in source.iter() {
+            neighbours.note(object, true, &ground.classes, &mut HashSet::new());
+        }
+        let around = IngressGround { services: &services, neighbours: &neighbours, referenced: &referenced };
+        index.update(in_batches(source.iter(), |object| changed(object, ground, &around)));
+        let around = Self::around(index, ground.clone());
+        Self { source, services, referenced, userlists, neighbours, ..around }
+    }
+}
+
+fn name_of(ingress: &ObjectRef) -> ReferencingIngress {
+    (ingress.namespace.clone(), ingress.name.clone())
+}
+
+fn changed(object: &Object, ground: &Ground, around: &IngressGround<'_>) -> (Arc<ObjectRef>, Option<Claims>) {
+    around.referenced.forget(&name_of(&object.reference));
+    let claims = match ingress::claims(&object.json.bytes(), &ground.classes, around) {
+        Ok(claims) => Some(claims.within(ground.most)),
+        Err(IngressError::OtherClass) => None,
+        Err(why @ IngressError::Unreadable(_)) => Some(unreadable(&object.reference, why.to_string())),
+    };
+    (object.reference.clone(), claims)
+}
+
+/// What is known of an object that cannot be read: who it is, and why it gets nothing.
+fn unreadable(object: &ObjectRef, why: String) -> Claims {
+    let metadata = serde_json::json!({ "namespace": object.namespace, "name": object.name });
+    let fields = serde_json::Map::from_iter([
+        ("metadata".to_owned(), metadata),
+        ("faults".to_owned(), serde_json::json!([])),
+    ]);
+    let group = RouteGroup { id: object.name.clone(), ..RouteGroup::default() };
+    let findings = vec![Finding::new(FindingKind::ObjectUnreadable, why)];
+    Claims { findings, groups: vec![group], fields: fields.into(), ..Claims::default() }
+}
+
+/// The name of the store of sets beside the store `resource`.
+#[must_use]
+pub fn store_of(resource: &str) -> Arc<str> {
+    format!("routes of {resource}").into()
+}
+
+/// The name of the store that has an object for each option that any object of the store `resource` asks for.
+#[must_use]
+pub fn options_of(resource: &str) -> Arc<str> {
+    format!("options of {resource}").into()
+}
+
+/// The name of the store that has an object for each IngressClass whose parameters name a ConfigMap, beside the store `resource`.
+#[must_use]
+pub fn class_settings_of(resource: &str) -> Arc<str> {
+    format!("classes of {resource}").into()
+}
