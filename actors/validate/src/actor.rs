@@ -146,7 +146,7 @@ impl ValidateActor {
             } else {
                 let diagnostics = diagnostics.into_iter().chain(whose_fault(&found)).collect();
                 events.emit(failed(&rendered, diagnostics, took));
-                let found = found.in_stores(&rendered.snapshots);
+                let found = actor.history.answerable(&rendered, found);
                 actor.complain(&rendered, found, took);
             }
             actor.advance(context);

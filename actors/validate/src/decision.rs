@@ -149,10 +149,16 @@ impl CheckHistory {
         NextCheckStep::Search { refuses: !verdict.undecided && !self.may_stay(rendered) }
     }
 
+    /// Those who can be held back for what was found.
+    pub fn answerable(&self, rendered: &Rendered, found: FailureCauses) -> FailureCauses {
+        let good = self.good.as_ref().map(|good| &good.bundle);
+        found.in_stores(&rendered.snapshots, &rendered.bundle, good)
+    }
+
     pub fn after_search(&self, check: &FailedCheck, found: FailureCauses) -> NextCheckStep {
         let FailedCheck { rendered, verdict } = check;
         let is_anybody = !found.is_nobody();
-        let mut found = found.in_stores(&rendered.snapshots);
+        let mut found = self.answerable(rendered, found);
         // Whoever heard of it could hold nobody back, and would render the same again, for ever.
         if is_anybody && found.is_nobody() && !verdict.undecided {
             return NextCheckStep::FailAndCheckLater;
@@ -188,7 +194,7 @@ impl CheckHistory {
             true => self.who_changed_most(check),
             false => unproven,
         };
-        let found = FailureCauses { suspects, ..FailureCauses::default() }.in_stores(&rendered.snapshots);
+        let found = self.answerable(rendered, FailureCauses { suspects, ..FailureCauses::default() });
         match found.is_nobody() {
             true => NextCheckStep::CheckLater { refuses: false },
             false => self.fail(rendered, found),

@@ -9,6 +9,7 @@
 //!
 //! Who judges is given; nothing here runs anything.
 
+mod answerable;
 mod groups;
 mod parts;
 mod ruling;

@@ -64,6 +64,24 @@ impl<'b> Parts<'b> {
         fragments.map(|fragment| fragment.as_str().len()).sum()
     }
 
+    /// Whose pieces name what those of `object` hold, in whichever file.
+    pub fn naming(&self, object: &Arc<ObjectRef>) -> ObjectSet {
+        let defined = self.defined();
+        let names: Vec<&str> =
+            defined.iter().filter(|(_, of)| of.contains(object)).map(|(name, _)| *name).collect();
+        let mut all = ObjectSet::new();
+        for fragment in self.files.iter().flat_map(|file| file.text.fragments()) {
+            if let Some(block) = &fragment.blame().block
+                && block != object
+                && !all.contains(block)
+                && names.iter().any(|name| names_it(fragment.as_str(), name))
+            {
+                all.insert(block.clone());
+            }
+        }
+        all
+    }
+
     /// What may stand without anything that changed: those whose pieces nobody's lines name, with one of the first certificates of each
     /// list, because HAProxy binds no port for TLS without any.
     pub fn stands(&self) -> Vec<ObjectSet> {
@@ -194,6 +212,16 @@ impl<'b> Parts<'b> {
 fn section(line: &str) -> Option<&str> {
     let mut words = line.split_whitespace();
     SectionKind::of(words.next()?).and_then(|_| words.next())
+}
+
+/// Whether a name stands in a text as a whole, such as among the settings of a map's entry.
+fn names_it(text: &str, name: &str) -> bool {
+    let is_of_names = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
+    text.match_indices(name).any(|(at, _)| {
+        let (before, after) = (text.get(..at), text.get(at + name.len()..));
+        !before.is_some_and(|before| before.ends_with(is_of_names))
+            && !after.is_some_and(|after| after.starts_with(is_of_names))
+    })
 }
 
 /// What may be a name in a line: arguments in parentheses are words of their own, and `a/b` names the section `a`, too.

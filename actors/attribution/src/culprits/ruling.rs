@@ -1,6 +1,6 @@
 //! What a judge says of a bundle, and what comes of a search.
 
-use haptic_model::{Diagnostic, ObjectRef, Snapshots};
+use haptic_model::{Diagnostic, ObjectRef};
 use std::sync::Arc;
 
 /// What a judge says of a bundle.
@@ -40,15 +40,6 @@ pub enum Nobodys {
 }
 
 impl FailureCauses {
-    /// Those among them that somebody can hold back: blocks may also be of what is in no store, such as all ports of all Gateways.
-    #[must_use]
-    pub fn in_stores(mut self, stores: &Snapshots) -> Self {
-        for accused in [&mut self.culprits, &mut self.suspects] {
-            accused.retain(|(object, _)| stores.has(object));
-        }
-        self
-    }
-
     /// Whether no object is accused.
     #[must_use]
     pub fn is_nobody(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use super::*;
 use futures::executor::block_on;
-use haptic_model::{BundleFile, FileKey, FileKind};
+use haptic_model::{BundleFile, FileKey, FileKind, Object, Snapshot, Snapshots};
 use haptic_text::{Blame, Fragment, LineBlame, Text};
 use proptest::prelude::*;
 use std::{cell::Cell, future::poll_fn, task::Poll};
@@ -470,4 +470,42 @@ proptest! {
             left.retain(|(name, _)| !found.culprits.contains(name) && !found.suspects.contains(name));
         }
     }
+}
+
+/// Stores with these Ingresses.
+fn stores(names: &[&str]) -> Snapshots {
+    let mut store = Snapshot::full();
+    for name in names {
+        let (reference, key) = (object(name), [Arc::from(*name)]);
+        store.apply(Object { reference, version: 0, json: b"{}".to_vec().into() }, key.into());
+    }
+    Snapshots::new([(Arc::from("ingresses"), Arc::new(store))].into())
+}
+
+#[test]
+fn what_is_made_of_several_objects_is_laid_on_those_who_name_it_or_on_their_namespace() {
+    let derived = |namespace: &str| Arc::new(ObjectRef::new("authentication", namespace, "t"));
+    let bundle_with = |settings: &str, namespace: &str| {
+        let lines = vec![LineBlame { template: 0, object: None, line: 1 }];
+        let block = Some(derived(namespace));
+        let asked = Blame { templates: vec!["t".into()], lines, block, ..Blame::default() };
+        let asked = Fragment::new("backend auth:o_b_80\n", Arc::new(asked));
+        let map = ["o1", "o2", "p1"].map(|name| {
+            let settings = if name == "o1" { settings } else { "auth=auth:o_b_8080" };
+            piece(format!("{name}.example {settings}\n"), Some(name))
+        });
+        let map = BundleFile::new(FileKey::new(FileKind::Map, "m"), "m", Text::new(map.to_vec()));
+        Bundle::new(BundleFile::new(FileKey::config(), "haproxy.cfg", Text::new(vec![asked])), [map])
+    };
+    let accused = |settings: &str, namespace: &str, good: Option<&Bundle>| {
+        let culprits = vec![(derived(namespace), Diagnostic::error("haproxy", "no"))];
+        let found = FailureCauses { culprits, ..FailureCauses::default() };
+        let found = found.in_stores(&stores(&["o1", "o2", "p1"]), &bundle_with(settings, namespace), good);
+        found.culprits.iter().map(|(object, _)| object.name.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(accused("auth=auth:o_b_80|auth-uri=/", "o", None), ["o1"]);
+    assert_eq!(accused("open", "o", None), ["o1", "o2"], "nobody names it");
+    assert_eq!(accused("open", "", None), Vec::<String>::new(), "it is of no namespace");
+    let good = bundle_of(vec![]);
+    assert_eq!(accused("auth=auth:o_b_80", "o", Some(&good)), ["o1"]);
 }
