@@ -16,7 +16,7 @@ use crate::options::{
     table::{TABLE, row},
     value::{OptionValue, OptionValues},
 };
-use haptic_model::FindingKind;
+use haptic_model::{Finding, FindingKind};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -101,72 +101,51 @@ pub fn convert(
     let mut conversion = Conversion { family, ingress, settings, elsewhere, current };
     let foreign = conversion.foreign(ingress.annotations, ingress.about);
     let wanted = conversion.effects(ingress.annotations);
-    let (mut candidates, mut kept) = (Vec::new(), BTreeMap::new());
+    let (mut done, mut candidates) = (ConvertedAnnotations::default(), Vec::new());
     for annotation in ingress.annotations.keys() {
         let Some(name) = family.family.behind_prefix(annotation) else { continue };
-        let found = foreign
-            .ingress
-            .findings
-            .iter()
-            .find(|found| found.place.annotation.as_deref() == Some(annotation));
-        match family.family.key(name).map(|key| key.outcome) {
-            None => _ = kept.insert(annotation.clone(), "its own controller does not know it".to_owned()),
-            Some(KeyOutcome::Finding(instead)) => {
-                let sentence = found.map_or_else(|| instead.to_owned(), |found| found.sentence.clone());
-                kept.insert(annotation.clone(), sentence);
-            }
-            Some(_) if ingress.paths.is_empty() && is_without_effect_for_all_hosts(family, name) => {
-                let sentence = "an Ingress without rules is not redirected by its own controller".to_owned();
-                kept.insert(annotation.clone(), sentence);
-            }
-            Some(_) if NAMING.contains(&name) => {
-                let sentence = "what it names says more, and changes by itself".to_owned();
-                kept.insert(annotation.clone(), sentence);
-            }
-            // What has no effect as it stands is not thrown away: somebody wrote it.
-            Some(_) => match found.filter(|found| is_without_effect(found.kind)) {
-                Some(found) => _ = kept.insert(annotation.clone(), found.sentence.clone()),
-                None => candidates.push((annotation.clone(), name.to_owned())),
-            },
+        match conversion.why_kept(name, found_at(&foreign, annotation)) {
+            Some(why) => _ = done.kept.insert(annotation.clone(), why),
+            None => candidates.push((annotation.as_str(), name)),
         }
     }
-    // All at once; then those that belong together; then each by itself.
-    let group = |name: &str| name.split('-').next().unwrap_or_default().to_owned();
-    let mut attempts =
-        vec![candidates.iter().map(|(annotation, _)| annotation.clone()).collect::<BTreeSet<_>>()];
-    let mut groups: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for (annotation, name) in &candidates {
-        groups.entry(group(name)).or_default().insert(annotation.clone());
-    }
-    attempts.extend(groups.into_values());
-    attempts.extend(candidates.iter().map(|(annotation, _)| BTreeSet::from([annotation.clone()])));
-    for attempt in attempts {
+    for attempt in attempts(&candidates) {
         conversion.attempt(&attempt, &foreign, &wanted);
     }
     let unsayable = conversion.unsayable(&foreign);
-    let Conversion { current, .. } = conversion;
-    let mut removed = BTreeSet::new();
-    for (annotation, _) in candidates {
-        if !current.contains_key(&annotation) {
-            removed.insert(annotation);
+    for (annotation, name) in candidates {
+        if !conversion.current.contains_key(annotation) {
+            done.removed.insert(annotation.to_owned());
             continue;
         }
-        let found = foreign
-            .ingress
-            .findings
-            .iter()
-            .find(|found| found.place.annotation.as_deref() == Some(&annotation));
-        let name = family.family.behind_prefix(&annotation).unwrap_or_default();
         let options = options_of(family, name);
-        let unsaid =
-            unsayable.iter().find(|(option, _)| options.contains(option)).map(|(_, why)| why.as_str());
-        let otherwise = unsaid.unwrap_or("no annotation of ours does the same for this Ingress");
-        let sentence = found.map_or(otherwise, |found| &found.sentence);
-        kept.insert(annotation, sentence.to_owned());
+        let unsaid = unsayable.iter().find(|(option, _)| options.contains(option));
+        let otherwise =
+            unsaid.map_or("no annotation of ours does the same for this Ingress", |(_, why)| why.as_str());
+        let why = found_at(&foreign, annotation).map_or(otherwise, |found| &found.sentence);
+        done.kept.insert(annotation.to_owned(), why.to_owned());
     }
     let is_new = |(key, text): &(&String, &String)| ingress.annotations.get(*key) != Some(*text);
-    let added = current.iter().filter(is_new).map(|(key, text)| (key.clone(), text.clone())).collect();
-    ConvertedAnnotations { removed, added, kept }
+    let added = conversion.current.iter().filter(is_new);
+    done.added = added.map(|(key, text)| (key.clone(), text.clone())).collect();
+    done
+}
+
+/// What is said of an annotation.
+fn found_at<'f>(foreign: &'f ForeignOptions, annotation: &str) -> Option<&'f Finding> {
+    let mut findings = foreign.ingress.findings.iter();
+    findings.find(|found| found.place.annotation.as_deref() == Some(annotation))
+}
+
+/// Which annotations are converted together, of these with their names: all at once; then those that belong together; then each by itself.
+fn attempts<'a>(candidates: &[(&'a str, &str)]) -> Vec<BTreeSet<&'a str>> {
+    let mut groups: BTreeMap<&str, BTreeSet<&'a str>> = BTreeMap::new();
+    for (annotation, name) in candidates {
+        groups.entry(name.split('-').next().unwrap_or_default()).or_default().insert(annotation);
+    }
+    let all = || candidates.iter().map(|(annotation, _)| *annotation);
+    let each = all().map(|annotation| BTreeSet::from([annotation]));
+    std::iter::once(all().collect()).chain(groups.into_values()).chain(each).collect()
 }
 
 /// Whether a key does nothing for what comes from hosts that no rule names.
@@ -189,18 +168,35 @@ struct Conversion<'c> {
 }
 
 impl Conversion<'_> {
+    /// Why an annotation of that name stays, whatever is tried.
+    fn why_kept(&self, name: &str, found: Option<&Finding>) -> Option<String> {
+        match self.family.family.key(name).map(|key| key.outcome) {
+            None => Some("its own controller does not know it".to_owned()),
+            Some(KeyOutcome::Finding(instead)) => {
+                Some(found.map_or_else(|| instead.to_owned(), |found| found.sentence.clone()))
+            }
+            Some(_)
+                if self.ingress.paths.is_empty() && is_without_effect_for_all_hosts(self.family, name) =>
+            {
+                Some("an Ingress without rules is not redirected by its own controller".to_owned())
+            }
+            Some(_) if NAMING.contains(&name) => {
+                Some("what it names says more, and changes by itself".to_owned())
+            }
+            // What has no effect as it stands is not thrown away: somebody wrote it.
+            Some(_) => {
+                found.filter(|found| is_without_effect(found.kind)).map(|found| found.sentence.clone())
+            }
+        }
+    }
+
     /// Puts ours in the place of these, if nothing changes by that.
-    fn attempt(
-        &mut self,
-        gone: &BTreeSet<String>,
-        foreign: &ForeignOptions,
-        wanted: &[ServedAnnotations; 2],
-    ) {
-        if !gone.iter().any(|annotation| self.current.contains_key(annotation)) {
+    fn attempt(&mut self, gone: &BTreeSet<&str>, foreign: &ForeignOptions, wanted: &[ServedAnnotations; 2]) {
+        if !gone.iter().any(|annotation| self.current.contains_key(*annotation)) {
             return;
         }
         let mut next = self.current.clone();
-        next.retain(|annotation, _| !gone.contains(annotation));
+        next.retain(|annotation, _| !gone.contains(annotation.as_str()));
         let left = self.foreign(&next, self.ingress.about);
         let of_snippets = self.options_of_snippets(&next);
         let said: BTreeSet<&str> = gone.iter().flat_map(|annotation| self.options_of(annotation)).collect();
