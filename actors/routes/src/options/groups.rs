@@ -364,7 +364,10 @@ impl<'g> Grouping<'g> {
                 }
             }
         }
-        self.annotations.add_own(path, own.unwrap_or_default(), &mut options);
+        if let Some(own) = own {
+            self.annotations.add_own(path, own, &mut options);
+            options.enforce(self.settings);
+        }
         let (number, id) = (self.groups.len(), self.id(&key));
         // What has a limit of its own is counted for itself.
         let of_path = key.0.as_ref().and_then(|path| self.annotations.paths.get(path));
@@ -395,6 +398,7 @@ impl<'g> Grouping<'g> {
         if options.values.contains_key("redirect-port") {
             options.values.insert("ssl-redirect", OptionValue::Text("false".to_owned()));
         }
+        options.enforce(self.settings);
         let digest = Digest::of(format!("to {host}").as_bytes()).to_string();
         let id = format!("{}:{}", self.name, digest.get(..DIGITS).unwrap_or_default()).into();
         self.groups.push(OptionGroup { id, options: options.difference_from(&self.own) });
@@ -412,7 +416,7 @@ impl<'g> Grouping<'g> {
         if let Some(number) = self.numbers.get(&key) {
             return *number;
         }
-        let options = match own {
+        let mut options = match own {
             Some(own) => {
                 let mut options = self.annotations.of(None, None, self.settings);
                 options.values.extend(own.options);
@@ -426,6 +430,7 @@ impl<'g> Grouping<'g> {
                 options
             }
         };
+        options.enforce(self.settings);
         let (number, id) = (self.groups.len(), self.id(&key));
         self.groups.push(OptionGroup { id, options: options.difference_from(&self.own) });
         self.numbers.insert(key, number);
@@ -488,5 +493,32 @@ mod tests {
         let options = GroupOptions { own: &others[999].options, of_object: &of_object.options };
         assert_eq!(options.get("allow-from").unwrap().as_array().unwrap().len(), 500);
         assert_eq!(options.get("timeout-server"), Some(&Json::from(5_000)));
+    }
+
+    #[test]
+    fn nothing_that_families_say_of_a_route_overrides_what_the_class_enforces() {
+        let context = serde_json::json!({"routes": {"enforced": {"ssl-redirect": "always", "deny-from": "192.0.2.0/24"}}});
+        let settings = Settings::of(context.as_object().unwrap());
+        let own = || OwnOptions {
+            label: "challenge".to_owned(),
+            options: [("ssl-redirect", OptionValue::Text("false".to_owned()))].into(),
+            without: vec!["deny-from"],
+        };
+        let read = Annotations::read(&BTreeMap::new(), &settings);
+        let mut grouping = Grouping::new("shop".into(), read, &settings, &|_: &str| None);
+        let of_route = RouteSays { own: Some(own()), ..RouteSays::default() };
+        let numbers = [
+            grouping.number("/", &"s".into(), None, of_route),
+            grouping.of_rest(Some(own())),
+            grouping.of_rest(None),
+            grouping.redirecting_to("www.shop.example"),
+        ];
+        let (groups, ..) = grouping.done();
+        for number in numbers {
+            assert!(number > 0);
+            let options = GroupOptions { own: &groups[number].options, of_object: &groups[0].options };
+            assert_eq!(options.get("ssl-redirect"), Some(&Json::from("always")), "{number}");
+            assert!(options.get("deny-from").is_some_and(|networks| networks.is_array()), "{number}");
+        }
     }
 }

@@ -104,6 +104,12 @@ impl RouteOptions {
         self.values.get(name) == Some(&OptionValue::Switch(true))
     }
 
+    /// What the class enforces counts whatever was added since.
+    pub(super) fn enforce(&mut self, settings: &Settings) {
+        settings.class.enforce(&mut self.values);
+        settings.class.enforce_rate(&mut self.values);
+    }
+
     fn refuse(&mut self, option: &str, text: &str, wanted: String) {
         self.values.remove(option);
         self.refused.push(Refusal::of_value(option, text, wanted));
