@@ -1,6 +1,6 @@
 //! Methods of dicts.
 
-use super::{JinjaMethod, MethodArguments, ReadRun, find, with, without};
+use super::{JinjaMethod, MethodArguments, MethodCall, ReadRun, find, with, without};
 use crate::{
     evaluation::EvaluationResult,
     jinja::{
@@ -11,12 +11,14 @@ use crate::{
     },
 };
 
-type DictRun = for<'p> fn(
-    &mut JinjaEvaluator<'_, 'p>,
-    &Operand<'p>,
-    &MutableDict<'p>,
-    MethodArguments<'p>,
-) -> EvaluationResult<Operand<'p>>;
+/// A call of a method of a dict that a template made.
+pub(super) struct DictCall<'c, 'p> {
+    pub of: &'c Operand<'p>,
+    pub dict: &'c MutableDict<'p>,
+    pub given: MethodArguments<'p>,
+}
+
+type DictRun = for<'p> fn(&mut JinjaEvaluator<'_, 'p>, DictCall<'_, 'p>) -> EvaluationResult<Operand<'p>>;
 
 /// Of dicts that a template made.
 pub(super) static CHANGING: &[JinjaMethod<DictRun>] = &[
@@ -32,30 +34,23 @@ pub(super) static CHANGING: &[JinjaMethod<DictRun>] = &[
 pub(super) static READING: &[JinjaMethod<ReadRun>] = &[
     without("copy", copy),
     with("get", get),
-    without("items", |me, of, _| me.dict_items(of)),
+    without("items", |me, call| me.dict_items(call.of)),
     without("keys", keys),
     without("values", values),
 ];
 
-fn update<'p>(
-    me: &mut JinjaEvaluator<'_, 'p>,
-    of: &Operand<'p>,
-    dict: &MutableDict<'p>,
-    given: MethodArguments<'p>,
-) -> EvaluationResult<Operand<'p>> {
-    let pairs = me.given_pairs(&given.first)?;
-    put_in(me, of, dict, pairs)?;
-    update_named(me, of, dict, given)
+fn update<'p>(me: &mut JinjaEvaluator<'_, 'p>, call: DictCall<'_, 'p>) -> EvaluationResult<Operand<'p>> {
+    let pairs = me.given_pairs(&call.given.first)?;
+    put_in(me, call.of, call.dict, pairs)?;
+    update_named(me, call)
 }
 
 fn update_named<'p>(
     me: &mut JinjaEvaluator<'_, 'p>,
-    of: &Operand<'p>,
-    dict: &MutableDict<'p>,
-    given: MethodArguments<'p>,
+    call: DictCall<'_, 'p>,
 ) -> EvaluationResult<Operand<'p>> {
-    let named = given.named.into_iter().map(|(name, value)| (DictKey::Text(name), value));
-    put_in(me, of, dict, named)?;
+    let named = call.given.named.into_iter().map(|(name, value)| (DictKey::Text(name), value));
+    put_in(me, call.of, call.dict, named)?;
     Ok(Operand::NONE)
 }
 
@@ -73,55 +68,35 @@ fn put_in<'p>(
     Ok(())
 }
 
-fn set_default<'p>(
-    me: &mut JinjaEvaluator<'_, 'p>,
-    of: &Operand<'p>,
-    dict: &MutableDict<'p>,
-    given: MethodArguments<'p>,
-) -> EvaluationResult<Operand<'p>> {
-    let key = DictKey::of(&given.first)?;
-    if let Some(known) = dict.entries.borrow().get(&key) {
+fn set_default<'p>(me: &mut JinjaEvaluator<'_, 'p>, call: DictCall<'_, 'p>) -> EvaluationResult<Operand<'p>> {
+    let key = DictKey::of(&call.given.first)?;
+    if let Some(known) = call.dict.entries.borrow().get(&key) {
         return Ok(known.clone());
     }
-    me.grow(dict.born, length(dict))?;
-    let value = given.second().unwrap_or(Operand::NONE);
-    me.keep(&value, of);
-    dict.entries.borrow_mut().set(key, value.clone());
+    me.grow(call.dict.born, length(call.dict))?;
+    let value = call.given.second().unwrap_or(Operand::NONE);
+    me.keep(&value, call.of);
+    call.dict.entries.borrow_mut().set(key, value.clone());
     Ok(value)
 }
 
-fn pop<'p>(
-    me: &mut JinjaEvaluator<'_, 'p>,
-    _of: &Operand<'p>,
-    dict: &MutableDict<'p>,
-    given: MethodArguments<'p>,
-) -> EvaluationResult<Operand<'p>> {
-    me.frames.changes(dict.born);
-    let removed = dict.entries.borrow_mut().remove(&DictKey::of(&given.first)?);
-    removed.or_else(|| given.second()).ok_or_else(|| "pop: there is no such key".to_owned().into())
+fn pop<'p>(me: &mut JinjaEvaluator<'_, 'p>, call: DictCall<'_, 'p>) -> EvaluationResult<Operand<'p>> {
+    me.frames.changes(call.dict.born);
+    let removed = call.dict.entries.borrow_mut().remove(&DictKey::of(&call.given.first)?);
+    removed.or_else(|| call.given.second()).ok_or_else(|| "pop: there is no such key".to_owned().into())
 }
 
-fn pop_last<'p>(
-    me: &mut JinjaEvaluator<'_, 'p>,
-    _of: &Operand<'p>,
-    dict: &MutableDict<'p>,
-    _given: MethodArguments<'p>,
-) -> EvaluationResult<Operand<'p>> {
-    me.frames.changes(dict.born);
-    let last = dict.entries.borrow().iter().last().map(|(key, _)| key.clone());
+fn pop_last<'p>(me: &mut JinjaEvaluator<'_, 'p>, call: DictCall<'_, 'p>) -> EvaluationResult<Operand<'p>> {
+    me.frames.changes(call.dict.born);
+    let last = call.dict.entries.borrow().iter().last().map(|(key, _)| key.clone());
     let last = last.ok_or_else(|| "popitem: the dict is empty".to_owned())?;
-    let value = dict.entries.borrow_mut().remove(&last).unwrap_or(Operand::UNDEFINED);
+    let value = call.dict.entries.borrow_mut().remove(&last).unwrap_or(Operand::UNDEFINED);
     Ok(Operand::Tuple([last.operand(), value].into()))
 }
 
-fn clear<'p>(
-    me: &mut JinjaEvaluator<'_, 'p>,
-    _of: &Operand<'p>,
-    dict: &MutableDict<'p>,
-    _given: MethodArguments<'p>,
-) -> EvaluationResult<Operand<'p>> {
-    me.frames.changes(dict.born);
-    dict.entries.borrow_mut().take_values();
+fn clear<'p>(me: &mut JinjaEvaluator<'_, 'p>, call: DictCall<'_, 'p>) -> EvaluationResult<Operand<'p>> {
+    me.frames.changes(call.dict.born);
+    call.dict.entries.borrow_mut().take_values();
     Ok(Operand::NONE)
 }
 
@@ -129,39 +104,23 @@ fn length(dict: &MutableDict<'_>) -> usize {
     dict.entries.borrow().len()
 }
 
-fn get<'p>(
-    me: &mut JinjaEvaluator<'_, 'p>,
-    of: &Operand<'p>,
-    given: MethodArguments<'p>,
-) -> EvaluationResult<Operand<'p>> {
-    let found = me.item(of, &given.first)?;
-    Ok(if found.is_undefined() { given.second().unwrap_or(Operand::NONE) } else { found })
+fn get<'p>(me: &mut JinjaEvaluator<'_, 'p>, call: MethodCall<'_, 'p>) -> EvaluationResult<Operand<'p>> {
+    let found = me.item(call.of, &call.given.first)?;
+    Ok(if found.is_undefined() { call.given.second().unwrap_or(Operand::NONE) } else { found })
 }
 
-fn keys<'p>(
-    me: &mut JinjaEvaluator<'_, 'p>,
-    of: &Operand<'p>,
-    _given: MethodArguments<'p>,
-) -> EvaluationResult<Operand<'p>> {
-    let keys = me.pairs(of)?.into_iter().map(|(key, _)| key.operand()).collect();
+fn keys<'p>(me: &mut JinjaEvaluator<'_, 'p>, call: MethodCall<'_, 'p>) -> EvaluationResult<Operand<'p>> {
+    let keys = me.pairs(call.of)?.into_iter().map(|(key, _)| key.operand()).collect();
     me.new_list(keys)
 }
 
-fn values<'p>(
-    me: &mut JinjaEvaluator<'_, 'p>,
-    of: &Operand<'p>,
-    _given: MethodArguments<'p>,
-) -> EvaluationResult<Operand<'p>> {
-    let values = me.pairs(of)?.into_iter().map(|(_, value)| value).collect();
+fn values<'p>(me: &mut JinjaEvaluator<'_, 'p>, call: MethodCall<'_, 'p>) -> EvaluationResult<Operand<'p>> {
+    let values = me.pairs(call.of)?.into_iter().map(|(_, value)| value).collect();
     me.new_list(values)
 }
 
-fn copy<'p>(
-    me: &mut JinjaEvaluator<'_, 'p>,
-    of: &Operand<'p>,
-    _given: MethodArguments<'p>,
-) -> EvaluationResult<Operand<'p>> {
-    let entries: Entries<'p> = me.pairs(of)?.into_iter().collect();
+fn copy<'p>(me: &mut JinjaEvaluator<'_, 'p>, call: MethodCall<'_, 'p>) -> EvaluationResult<Operand<'p>> {
+    let entries: Entries<'p> = me.pairs(call.of)?.into_iter().collect();
     me.new_dict(entries)
 }
 
@@ -175,7 +134,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         named: NamedArguments<'p>,
     ) -> EvaluationResult<Operand<'p>> {
         match find(READING, name, arguments.len()) {
-            Some(run) => run(self, of, MethodArguments::new(arguments, named)),
+            Some(run) => run(self, MethodCall { of, given: MethodArguments::new(arguments, named) }),
             None => Err(no_method(of, name)),
         }
     }

@@ -14,6 +14,8 @@ use super::{
     operand::Operand,
 };
 use crate::{evaluation::EvaluationResult, functions, value::Value};
+use dicts::DictCall;
+use lists::ListCall;
 
 /// A method that values of one kind have. A table of them is sorted by their names.
 struct JinjaMethod<R> {
@@ -40,12 +42,13 @@ struct MethodArguments<'p> {
     named: NamedArguments<'p>,
 }
 
-/// A method that changes nothing.
-type ReadRun = for<'p> fn(
-    &mut JinjaEvaluator<'_, 'p>,
-    &Operand<'p>,
-    MethodArguments<'p>,
-) -> EvaluationResult<Operand<'p>>;
+/// A call of a method that changes nothing.
+struct MethodCall<'c, 'p> {
+    of: &'c Operand<'p>,
+    given: MethodArguments<'p>,
+}
+
+type ReadRun = for<'p> fn(&mut JinjaEvaluator<'_, 'p>, MethodCall<'_, 'p>) -> EvaluationResult<Operand<'p>>;
 
 const fn without<R: Copy>(name: &'static str, run: R) -> JinjaMethod<R> {
     JinjaMethod { name, arguments: Arity::None, run }
@@ -104,11 +107,11 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         match of {
             Operand::Resources | Operand::Store(_) => self.resource_method(of, name, &arguments),
             Operand::List(list) => match find(lists::CHANGING, name, arguments.len()) {
-                Some(run) => run(self, of, list, MethodArguments::new(arguments, named)),
+                Some(run) => run(self, ListCall { of, list, given: MethodArguments::new(arguments, named) }),
                 None => self.list_method(of, name, arguments, named),
             },
             Operand::Dict(dict) if !dict.is_namespace => match find(dicts::CHANGING, name, arguments.len()) {
-                Some(run) => run(self, of, dict, MethodArguments::new(arguments, named)),
+                Some(run) => run(self, DictCall { of, dict, given: MethodArguments::new(arguments, named) }),
                 None => self.dict_method(of, name, arguments, named),
             },
             Operand::Dict(_) | Operand::Value(Value::Dict(_) | Value::Object(_)) => {
