@@ -12,6 +12,8 @@ use haptic_model::Finding;
 pub struct IngressEffects {
     /// Whether nothing of it is served.
     pub dropped: bool,
+    /// Whether that is so for a value that cannot be read.
+    pub unreadable: bool,
     /// Whether requests that do not meet the conditions of a route of it are refused, and lead to no other route of the host.
     pub refuses: bool,
     /// How its paths are read, where that is not as ours are.
@@ -61,6 +63,7 @@ impl IngressEffects {
     /// Adds what another family does. Where there can be only one, that of the first counts.
     pub fn merge(&mut self, other: Self) {
         self.dropped |= other.dropped;
+        self.unreadable |= other.unreadable;
         self.refuses |= other.refuses;
         self.paths = self.paths.take().or(other.paths);
         self.canary = self.canary.take().or(other.canary);

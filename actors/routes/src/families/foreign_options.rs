@@ -85,6 +85,12 @@ impl ForeignOptions {
         std::iter::once(&self.own).chain(self.of_services.values())
     }
 
+    /// All of its routes are there, and nobody gets in.
+    pub fn close(&mut self) {
+        self.ingress.dropped = false;
+        self.levels_mut().for_each(|level| level.closed = true);
+    }
+
     fn levels_mut(&mut self) -> impl Iterator<Item = &mut LevelEffects> {
         std::iter::once(&mut self.own).chain(self.of_services.values_mut())
     }

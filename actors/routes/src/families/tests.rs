@@ -1,7 +1,7 @@
 //! What holds for all families: their tables, and what a translation of each key becomes.
 
 use super::{About, Family, FamilyKey, ForeignOptions, KeyTarget, translate};
-use crate::options::{Settings, table::row, value::OptionValues};
+use crate::options::{Settings, groups::Annotations, table::row, value::OptionValues};
 use serde_json::json;
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -300,6 +300,21 @@ fn what_a_config_map_says_counts_behind_the_ingress_and_its_guards_fail_closed()
     let dropped =
         of(json!({"annotation-value-word-blocklist": "alias,_by_lua"}), &[("auth-realm", "a alias b")]);
     assert!(dropped.ingress.dropped);
+}
+
+#[test]
+fn what_guards_access_is_closed_where_it_would_not_be_served_for_a_value_that_cannot_be_read() {
+    let settings = settings(json!({"ingress-nginx": {}}));
+    let read = |annotations: &[(&str, &str)]| {
+        let annotated = Annotations::read(&BTreeMap::new(), &settings);
+        let mut annotated = annotated.with(of_nginx(annotations, &settings));
+        let is_closed = annotated.close_unreadable();
+        (is_closed, annotated.foreign().ingress.dropped, annotated.foreign().own.closed)
+    };
+    let wrong = ("permanent-redirect-code", "abc");
+    assert_eq!(read(&[wrong]), (false, true, false));
+    assert_eq!(read(&[wrong, ("whitelist-source-range", "10.0.0.0/8")]), (true, false, true));
+    assert_eq!(read(&[("whitelist-source-range", "10.0.0.0/8")]), (false, false, false));
 }
 
 /// What an Ingress with these annotations of ingress-nginx says.

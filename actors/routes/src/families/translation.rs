@@ -327,7 +327,7 @@ impl<'t> Translation<'t> {
 
     /// Nothing of the Ingress is served, because of `key`: what is wrong with it.
     pub fn drop(&mut self, key: &str, why: &str) {
-        self.ingress.dropped = true;
+        (self.ingress.dropped, self.ingress.unreadable) = (true, true);
         self.find_at_ingress(
             FindingKind::ForeignUnreadable,
             key,

@@ -36,7 +36,7 @@ use crate::{
 use class::Classes;
 use context::IngressContext;
 use groups::GroupedBy;
-use haptic_model::Finding;
+use haptic_model::{Finding, FindingKind};
 use of_hosts::hosts_of_patterns;
 use ours::OurIngress;
 use serde_json::{Map, json};
@@ -76,7 +76,7 @@ impl<'r> Reading<'r> {
         let mut foreign = ingress.foreign_options(ground);
         let named = ingress.hosts_of_others(&foreign, ground.neighbours);
         ingress.add_said_by_others(&mut foreign, &named, ground.neighbours);
-        let claims = Claims {
+        let mut claims = Claims {
             age: ingress.age.clone(),
             // `internal/ingress/controller/store`: sorted by namespace and name from the last to the first, then by age.
             is_last_first: ingress.has(Family::IngressNginx),
@@ -85,7 +85,12 @@ impl<'r> Reading<'r> {
             ..Claims::default()
         };
         let patterns = hosts_of_patterns(&ingress.rules, foreign.ingress.paths.as_ref());
-        let annotations = Annotations::read(&ingress.annotations, ingress.settings).with(foreign);
+        let mut annotations = Annotations::read(&ingress.annotations, ingress.settings).with(foreign);
+        if annotations.close_unreadable() {
+            let sentence =
+                "it guards access, so nobody gets in where it is not served: requests for its paths get 503";
+            claims.findings.push(Finding::new(FindingKind::ForeignUnreadable, sentence.to_owned()));
+        }
         Self {
             ingress,
             claims,

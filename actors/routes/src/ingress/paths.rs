@@ -123,9 +123,11 @@ impl Reading<'_> {
 
     /// A path as requests' paths are compared with it; a path that no request can have is refused. `tells`: of another spelling.
     pub(super) fn compared(&mut self, path: &str, tells: bool) -> Option<String> {
-        let shown = shortened(path);
+        let (shown, written) = (shortened(path), path);
+        // Requests have no blanks: without a route of its own the path would be that of a broader one.
+        let path = &*path.replace(' ', "%20");
         if !path.starts_with('/') || path.contains(char::is_whitespace) {
-            let sentence = format!("path {shown:?} must begin with / and have no blanks");
+            let sentence = format!("path {shown:?} must begin with / and have no blanks but spaces");
             self.found(Finding::new(FindingKind::PathInvalid, sentence).at_path(&shown));
             return None;
         }
@@ -134,7 +136,8 @@ impl Reading<'_> {
         }
         match path::normal(path) {
             Ok(normal) => {
-                if tells && (path::is_reshaped(path, &normal) || path.contains(['?', '#'])) {
+                if tells && (path != written || path::is_reshaped(path, &normal) || path.contains(['?', '#']))
+                {
                     let read = shortened(&normal.text);
                     let sentence = format!(
                         "path {shown:?} is compared as {read:?}, as requests' paths are: write it so"

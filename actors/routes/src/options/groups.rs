@@ -94,6 +94,16 @@ impl Annotations {
         Self { foreign, ..self }
     }
 
+    /// Where something guards access, what cannot be read has nobody let in: with no route of the object others of the host would take its
+    /// requests, and let them in. Whether that is so.
+    pub fn close_unreadable(&mut self) -> bool {
+        let is_closed = self.foreign.ingress.unreadable && self.is_guarded();
+        if is_closed {
+            self.foreign.close();
+        }
+        is_closed
+    }
+
     /// The options of a path, which may have ones of its own, as its Service may.
     #[must_use]
     pub fn of(
