@@ -67,6 +67,8 @@ fn redirects_change_what_they_name() {
             ("/original-prefix", 302, "http://a.example/replacement-prefix"),
             ("/strip-prefix", 302, "http://a.example/"),
             ("/strip-prefix/three", 302, "http://a.example/three"),
+            ("/original-prefix/a%2Fb%2Bc?q", 302, "http://a.example/replacement-prefix/a%2Fb%2Bc?q"),
+            ("/strip-prefix//evil.example", 302, "http://a.example/evil.example"),
             ("/full/x?q=1", 302, "http://a.example/full/path/replacement?q=1"),
             ("/attack", 302, "http://a.example/a%0D%0AX-Evil:%201%7Cb%20%25%3F%23"),
         ] {
@@ -150,6 +152,17 @@ fn rewrites_and_headers_reach_the_server_and_the_client() {
             ("/strip-prefix", "GET / HTTP/1.1"),
             ("/strip-prefix/three", "GET /three HTTP/1.1"),
             ("/full/x?q=1", "GET /one?q=1 HTTP/1.1"),
+            // What stands behind the prefix is passed on as it came.
+            ("/prefix/one/group%2Fproject?q", "GET /one/group%2Fproject?q HTTP/1.1"),
+            ("/prefix/one/a;v=1/b%2Bc//d", "GET /one/a;v=1/b%2Bc//d HTTP/1.1"),
+            ("/strip-prefix/a%20b/https://x", "GET /a%20b/https://x HTTP/1.1"),
+            // But never above what takes its place, nor where it was compared otherwise.
+            ("/prefix/one/../one/x", "GET /one/x HTTP/1.1"),
+            ("/prefix/one/%2e%2e/one/x", "GET /one/x HTTP/1.1"),
+            ("/prefix/one/a%2F..%2Fb", "GET /one/b HTTP/1.1"),
+            ("/prefix//one/a%2Bb", "GET /one/a+b HTTP/1.1"),
+            ("/strip-prefix//x", "GET /x HTTP/1.1"),
+            ("/prefix/one;v=1/x", "GET /one/x HTTP/1.1"),
         ] {
             assert_eq!(site.get("a.example", path).request_line(), line, "{path}");
         }
