@@ -6,6 +6,7 @@ use crate::{
     auth_server::{self, Questions},
     client::Answer,
     on_each_haproxy_with,
+    options::users,
     site::{SCHEMES, Scheme, Site, rendered_for, version_of},
 };
 use serde_json::{Map, Value, json};
@@ -208,9 +209,37 @@ fn nobody_passes_where_there_is_nobody_to_be_asked() {
         for route in &routes {
             let name = route["metadata"]["name"].as_str().unwrap();
             let answer = get(site, &format!("/{name}"), "");
-            let expected = if name == "itself" { Some(1) } else { None };
-            assert_eq!(answer.service(), expected, "{name}: {answer:?}");
-            assert!(expected.is_some() || answer.status == 503, "{name}: {answer:?}");
+            assert_eq!((answer.status, answer.service()), (503, None), "{name}: {answer:?}");
+        }
+    });
+}
+
+#[test]
+fn a_question_passes_what_guards_the_route_that_it_leads_to() {
+    let asking_behind = |name: &str, answering: &str| {
+        let url = format!("https://$host/{answering}/x");
+        route(name, &[("auth-url", &url)])
+    };
+    let guarded = |name: &str, option: (&str, &str)| leading(name, "s3", &[option]);
+    let cases = [
+        ("to-asked", guarded("asked", ("auth-url", "http://sso/ok")), 503),
+        ("to-closed", guarded("shut", ("closed", "true")), 503),
+        ("to-password", guarded("password", ("auth-secret", "users")), 401),
+        ("to-kept-out", guarded("kept-out", ("deny-from", "127.0.0.0/8")), 503),
+        ("to-others", guarded("others", ("allow-from", "10.0.0.0/8")), 503),
+        ("to-listed", guarded("listed", ("allow-from", "10.0.0.0/8, 127.0.0.0/8")), 200),
+        ("to-open", guarded("open", ("retries", "1")), 200),
+    ];
+    let answering = cases.iter().map(|(_, answering, _)| answering.clone());
+    let questions = cases.iter().map(|(name, answering, _)| {
+        asking_behind(name, answering["metadata"]["name"].as_str().unwrap())
+    });
+    let all: Vec<Value> = answering.chain(questions).chain([users()]).collect();
+    asking(&all, |site, _| {
+        for (name, _, status) in &cases {
+            let answer = get(site, &format!("/{name}/x"), "");
+            let served = (*status == 200).then_some(1);
+            assert_eq!((answer.status, answer.service()), (*status, served), "{name}: {answer:?}");
         }
     });
 }
