@@ -10,8 +10,8 @@ use haptic_model::{Bundle, BundleFile, Diagnostic, crd::Allowance};
 /// The Lua file of the built-in libraries, by the digest of its text: with the library ingress, and with the library gateway without it. It
 /// holds no value of an object.
 const OF_LIBRARIES: [&str; 2] = [
-    "510555b0bc2208108984e11bc37e5840a988289d30c6b92e3c346c9646bbd7ad",
-    "7540db382237dd2635c0b2a732fea341c09e0b7413762350a29c420351ce318d",
+    "da3f60720775194491d8d0297e9d232cfc3b9cd3c15af8577de12fbfc68868cc",
+    "6ccd40e18a6fc321ee486e4393c7b5105186c48359253d68ff758b99b2d15a15",
 ];
 
 /// Whether all that is needed is allowed. The path is that of a file, which may be the bundle's own: any of them, but of

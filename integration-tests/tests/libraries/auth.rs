@@ -231,9 +231,9 @@ fn a_question_passes_what_guards_the_route_that_it_leads_to() {
         ("to-open", guarded("open", ("retries", "1")), 200),
     ];
     let answering = cases.iter().map(|(_, answering, _)| answering.clone());
-    let questions = cases.iter().map(|(name, answering, _)| {
-        asking_behind(name, answering["metadata"]["name"].as_str().unwrap())
-    });
+    let questions = cases
+        .iter()
+        .map(|(name, answering, _)| asking_behind(name, answering["metadata"]["name"].as_str().unwrap()));
     let all: Vec<Value> = answering.chain(questions).chain([users()]).collect();
     asking(&all, |site, _| {
         for (name, _, status) in &cases {
@@ -303,11 +303,29 @@ fn what_servers_are_told_of_a_client_is_never_its_own_word() {
             }
             assert!(matches!(status, 200 | 400 | 422), "{header} {status}");
         }
-        assert_eq!(
-            get(site, "/told", "X-Haptic-Check: 1\r\n").status,
-            503,
-            "a check asks nobody in its turn"
-        );
+        let check = get(site, "/told", "X-Haptic-Check: 1\r\nX_Haptic_Check: 1\r\n");
+        assert_eq!((check.service(), check.sent("x-auth-user")), (Some(1), Some("anna")), "{check:?}");
+        assert!(!check.body.contains("haptic-check") && !check.body.contains("haptic_check"), "{check:?}");
+    });
+}
+
+#[test]
+fn a_question_that_comes_back_to_haproxy_ends_after_a_few_rounds() {
+    // As the address of HAProxy's own Service: no port that a setting names.
+    let again = crate::ports::free_port();
+    let change = |spec: &mut Value| {
+        spec["templateSnippets"]["bind-20-again"] = json!({"template": format!("bind 127.0.0.1:{again}\n")});
+    };
+    let mut back = route("on", &[("auth-url", "http://hand/on")]);
+    back["spec"]["rules"].as_array_mut().unwrap().push(json!({"host": "hand", "http": {"paths": [
+        {"path": "/on", "pathType": "Prefix", "backend": {"service": {"name": "s1", "port": {"number": 80}}}}]}}));
+    let mut all = vec![back];
+    all.extend(service("hand", "IPv4", again, &["127.0.0.1"]));
+    on_each_haproxy_with(&all, change, |site| {
+        let begun = Instant::now();
+        let answer = get(site, "/on", "");
+        assert_eq!((answer.status, answer.service()), (503, None), "{answer:?}");
+        assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
     });
 }
 
