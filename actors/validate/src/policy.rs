@@ -10,7 +10,7 @@ use haptic_model::{Bundle, BundleFile, Diagnostic, crd::Allowance};
 /// The Lua file of the built-in libraries, by the digest of its text: with the library ingress, and with the library gateway without it. It
 /// holds no value of an object.
 const OF_LIBRARIES: [&str; 2] = [
-    "da3f60720775194491d8d0297e9d232cfc3b9cd3c15af8577de12fbfc68868cc",
+    "5007d2850c1f438a85bf923ced7c13c005e70022dc070306e115ba3f354dc562",
     "6ccd40e18a6fc321ee486e4393c7b5105186c48359253d68ff758b99b2d15a15",
 ];
 

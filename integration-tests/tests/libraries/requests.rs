@@ -199,6 +199,9 @@ fn what_names_no_resource_of_a_host_reaches_no_server() {
             ] {
                 assert_eq!(status(line), 400, "{line}");
             }
+            for hosts in ["b.example, a.example", "a.example,b.example"] {
+                assert_eq!(site.get(Scheme::Http, hosts, "/on").status, 400, "{hosts}");
+            }
             assert_eq!(status("TRACE /on"), 405);
             let connect = "CONNECT a.example:80 HTTP/1.1\r\nHost: a.example:80\r\n";
             assert_eq!(ask(&site.way(Scheme::Http, HOST), connect, "").unwrap().status, 405);
