@@ -10,8 +10,8 @@ use haptic_model::{Bundle, BundleFile, Diagnostic, crd::Allowance};
 /// The Lua file of the built-in libraries, by the digest of its text: with the library ingress, and with the library gateway without it. It
 /// holds no value of an object.
 const OF_LIBRARIES: [&str; 2] = [
-    "5007d2850c1f438a85bf923ced7c13c005e70022dc070306e115ba3f354dc562",
-    "6ccd40e18a6fc321ee486e4393c7b5105186c48359253d68ff758b99b2d15a15",
+    "01fcfe5fa85b209fa481abb76d1a6f78412392992cff2fc4ff9c3ea778c208be",
+    "455e2219a5d72c7c3694754d7da2f8cdd9f3bff2959a7b4b66268376a37d7a6f",
 ];
 
 /// Whether all that is needed is allowed. The path is that of a file, which may be the bundle's own: any of them, but of

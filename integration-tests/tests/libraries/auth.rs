@@ -330,6 +330,25 @@ fn a_question_that_comes_back_to_haproxy_ends_after_a_few_rounds() {
 }
 
 #[test]
+fn a_server_is_told_all_that_it_is_to_be_told_or_gets_nothing() {
+    let asked = [
+        ("auth-url", "http://sso/groups"),
+        ("auth-request-headers", "Cookie"),
+        ("auth-response-headers", "X-Auth-User, X-Auth-Groups"),
+    ];
+    asking(&[route("on", &asked)], |site, _| {
+        let mut statuses = Vec::new();
+        for length in (11_000..=15_500).step_by(250) {
+            let answer = get(site, "/on", &format!("X-Long: {}\r\n", "l".repeat(length)));
+            let told = ["x-auth-user", "x-auth-groups"].map(|name| answer.sent(name).is_some());
+            assert!(answer.status != 200 || told == [true, true], "{length}: {told:?}");
+            statuses.push(answer.status);
+        }
+        assert!(statuses.contains(&200) && statuses.contains(&503), "{statuses:?}");
+    });
+}
+
+#[test]
 fn the_path_that_is_checked_is_the_one_that_is_served() {
     asking(&[route("on", &[("auth-url", "http://sso/ok")])], |site, questions| {
         for path in ["/on/a%2Fb;x=1//c?d=%0d%0aX:y", "/on/%61", "//on/x", "/%6fn/x"] {
