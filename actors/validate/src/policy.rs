@@ -10,8 +10,8 @@ use haptic_model::{Bundle, BundleFile, Diagnostic, crd::Allowance};
 /// The Lua file of the built-in libraries, by the digest of its text: with the library ingress, and with the library gateway without it. It
 /// holds no value of an object.
 const OF_LIBRARIES: [&str; 2] = [
-    "01fcfe5fa85b209fa481abb76d1a6f78412392992cff2fc4ff9c3ea778c208be",
-    "455e2219a5d72c7c3694754d7da2f8cdd9f3bff2959a7b4b66268376a37d7a6f",
+    "0145f99d209d0e01bc2bb2a2b80bac26e79471b81f51d132c53bcca7174b5783",
+    "7279298ad0c609192beef76708c9e48ad6f229e7479c753ef21eed46c85faa52",
 ];
 
 /// Whether all that is needed is allowed. The path is that of a file, which may be the bundle's own: any of them, but of

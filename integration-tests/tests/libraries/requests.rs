@@ -213,6 +213,34 @@ fn what_names_no_resource_of_a_host_reaches_no_server() {
 }
 
 #[test]
+fn a_client_names_no_headers_that_a_proxy_behind_would_take_away() {
+    on_each_haproxy_with(
+        &manifests(&[]),
+        |_| {},
+        |site| {
+            for named in
+                ["close, X-Real-IP", "X-Real-IP", "x-forwarded-for, TE", "close\r\nConnection: x-real-ip"]
+            {
+                let answer = get(site, &format!("Connection: {named}\r\n"));
+                assert_eq!(answer.service(), Some(1), "{named}: {answer:?}");
+                let connection = values(&answer, "connection").concat().to_lowercase();
+                assert!(!connection.contains("x-"), "{named}: {answer:?}");
+            }
+            for named in ["Upgrade", "upgrade, X-Real-IP", "keep-alive, Upgrade"] {
+                let mut stream = TcpStream::connect(site.address(Scheme::Http)).unwrap();
+                let head = format!(
+                    "GET /on HTTP/1.1\r\nHost: {HOST}\r\nConnection: {named}\r\nUpgrade: test\r\n\r\n"
+                );
+                stream.write_all(head.as_bytes()).unwrap();
+                let mut status = [0; 12];
+                stream.read_exact(&mut status).unwrap();
+                assert_eq!(&status, b"HTTP/1.1 101", "{named}");
+            }
+        },
+    );
+}
+
+#[test]
 fn no_service_leads_to_what_the_inside_is_told() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let health = listener.local_addr().unwrap().port();

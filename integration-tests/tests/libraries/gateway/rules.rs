@@ -171,9 +171,14 @@ fn rewrites_and_headers_reach_the_server_and_the_client() {
             assert_eq!(site.get("a.example", path).request_line(), line, "{path}");
         }
         assert_eq!(site.get("a.example", "/full").sent("host"), Some("one.example.org"));
-        let sent = "X-SET: old\r\nX-Add: some\r\nx-gone: 1\r\nX-Other: 2\r\n";
+        let sent = "X-SET: old\r\nX-Add: some\r\nx-gone: 1\r\nX-Other: 2\r\nX_Set: theirs\r\nX_Gone: theirs\r\nConnection: close, X-Set\r\n";
         let answer = site.ask(80, None, "GET", "a.example", "/headers", sent);
         assert_eq!(answer.sent("x-set"), Some("a|b; \"c\" %[src] é"), "{answer:?}");
+        assert!(!answer.body.contains("theirs"), "{answer:?}");
+        assert!(
+            !answer.sent("connection").unwrap_or_default().to_lowercase().contains("x-set"),
+            "{answer:?}"
+        );
         let added: Vec<&str> =
             answer.body.lines().filter(|line| line.to_lowercase().starts_with("x-add:")).collect();
         assert_eq!(added.len(), 2, "{answer:?}");
