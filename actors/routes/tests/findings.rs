@@ -621,6 +621,20 @@ fn who_is_asked_behind_a_route_needs_one_that_is_for_the_object() {
     cluster.remove("ingresses", "login", "login");
     cluster.put("ingresses", "shop", "login", answering("shop.example"));
     assert_eq!(cluster.kinds(), []);
+    // A route that is guarded as well would answer for itself; what guards it comes and goes.
+    let mut guarded = answering("shop.example");
+    guarded["metadata"]["annotations"]["haproxy-haptic.org/auth-url"] = json!("http://web/check");
+    cluster.put("ingresses", "shop", "login", guarded);
+    let found = asked(&mut cluster);
+    assert_eq!(found.iter().map(|found| found.kind).collect::<Vec<_>>(), [ServiceMissing], "{found:?}");
+    assert!(found[0].sentence.contains("ingresses shop/login, which auth-url guards as well"), "{found:?}");
+    cluster.put("ingresses", "shop", "login", answering("shop.example"));
+    assert_eq!(cluster.kinds(), []);
+    cluster.remove("ingresses", "shop", "login");
+    let mut whole = asking("shop.example");
+    whole["spec"]["rules"][0]["http"]["paths"][0]["path"] = json!("/");
+    let found = cluster.one(whole);
+    assert!(found.sentence.contains("ingresses shop/shop, which auth-url guards as well"), "{found:?}");
     // Requests below a wildcard have hosts that nobody knows.
     assert_eq!(cluster.found(asking("*.example")), []);
 }

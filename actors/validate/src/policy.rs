@@ -10,8 +10,8 @@ use haptic_model::{Bundle, BundleFile, Diagnostic, crd::Allowance};
 /// The Lua file of the built-in libraries, by the digest of its text: with the library ingress, and with the library gateway without it. It
 /// holds no value of an object.
 const OF_LIBRARIES: [&str; 2] = [
-    "510555b0bc2208108984e11bc37e5840a988289d30c6b92e3c346c9646bbd7ad",
-    "7540db382237dd2635c0b2a732fea341c09e0b7413762350a29c420351ce318d",
+    "0145f99d209d0e01bc2bb2a2b80bac26e79471b81f51d132c53bcca7174b5783",
+    "7279298ad0c609192beef76708c9e48ad6f229e7479c753ef21eed46c85faa52",
 ];
 
 /// Whether all that is needed is allowed. The path is that of a file, which may be the bundle's own: any of them, but of

@@ -6,6 +6,7 @@ use crate::{
     auth_server::{self, Questions},
     client::Answer,
     on_each_haproxy_with,
+    options::users,
     site::{SCHEMES, Scheme, Site, rendered_for, version_of},
 };
 use serde_json::{Map, Value, json};
@@ -208,9 +209,37 @@ fn nobody_passes_where_there_is_nobody_to_be_asked() {
         for route in &routes {
             let name = route["metadata"]["name"].as_str().unwrap();
             let answer = get(site, &format!("/{name}"), "");
-            let expected = if name == "itself" { Some(1) } else { None };
-            assert_eq!(answer.service(), expected, "{name}: {answer:?}");
-            assert!(expected.is_some() || answer.status == 503, "{name}: {answer:?}");
+            assert_eq!((answer.status, answer.service()), (503, None), "{name}: {answer:?}");
+        }
+    });
+}
+
+#[test]
+fn a_question_passes_what_guards_the_route_that_it_leads_to() {
+    let asking_behind = |name: &str, answering: &str| {
+        let url = format!("https://$host/{answering}/x");
+        route(name, &[("auth-url", &url)])
+    };
+    let guarded = |name: &str, option: (&str, &str)| leading(name, "s3", &[option]);
+    let cases = [
+        ("to-asked", guarded("asked", ("auth-url", "http://sso/ok")), 503),
+        ("to-closed", guarded("shut", ("closed", "true")), 503),
+        ("to-password", guarded("password", ("auth-secret", "users")), 401),
+        ("to-kept-out", guarded("kept-out", ("deny-from", "127.0.0.0/8")), 503),
+        ("to-others", guarded("others", ("allow-from", "10.0.0.0/8")), 503),
+        ("to-listed", guarded("listed", ("allow-from", "10.0.0.0/8, 127.0.0.0/8")), 200),
+        ("to-open", guarded("open", ("retries", "1")), 200),
+    ];
+    let answering = cases.iter().map(|(_, answering, _)| answering.clone());
+    let questions = cases
+        .iter()
+        .map(|(name, answering, _)| asking_behind(name, answering["metadata"]["name"].as_str().unwrap()));
+    let all: Vec<Value> = answering.chain(questions).chain([users()]).collect();
+    asking(&all, |site, _| {
+        for (name, _, status) in &cases {
+            let answer = get(site, &format!("/{name}/x"), "");
+            let served = (*status == 200).then_some(1);
+            assert_eq!((answer.status, answer.service()), (*status, served), "{name}: {answer:?}");
         }
     });
 }
@@ -274,11 +303,48 @@ fn what_servers_are_told_of_a_client_is_never_its_own_word() {
             }
             assert!(matches!(status, 200 | 400 | 422), "{header} {status}");
         }
-        assert_eq!(
-            get(site, "/told", "X-Haptic-Check: 1\r\n").status,
-            503,
-            "a check asks nobody in its turn"
-        );
+        let check = get(site, "/told", "X-Haptic-Check: 1\r\nX_Haptic_Check: 1\r\n");
+        assert_eq!((check.service(), check.sent("x-auth-user")), (Some(1), Some("anna")), "{check:?}");
+        assert!(!check.body.contains("haptic-check") && !check.body.contains("haptic_check"), "{check:?}");
+    });
+}
+
+#[test]
+fn a_question_that_comes_back_to_haproxy_ends_after_a_few_rounds() {
+    // As the address of HAProxy's own Service: no port that a setting names.
+    let again = crate::ports::free_port();
+    let change = |spec: &mut Value| {
+        spec["templateSnippets"]["bind-20-again"] = json!({"template": format!("bind 127.0.0.1:{again}\n")});
+    };
+    let mut back = route("on", &[("auth-url", "http://hand/on")]);
+    back["spec"]["rules"].as_array_mut().unwrap().push(json!({"host": "hand", "http": {"paths": [
+        {"path": "/on", "pathType": "Prefix", "backend": {"service": {"name": "s1", "port": {"number": 80}}}}]}}));
+    let mut all = vec![back];
+    all.extend(service("hand", "IPv4", again, &["127.0.0.1"]));
+    on_each_haproxy_with(&all, change, |site| {
+        let begun = Instant::now();
+        let answer = get(site, "/on", "");
+        assert_eq!((answer.status, answer.service()), (503, None), "{answer:?}");
+        assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+    });
+}
+
+#[test]
+fn a_server_is_told_all_that_it_is_to_be_told_or_gets_nothing() {
+    let asked = [
+        ("auth-url", "http://sso/groups"),
+        ("auth-request-headers", "Cookie"),
+        ("auth-response-headers", "X-Auth-User, X-Auth-Groups"),
+    ];
+    asking(&[route("on", &asked)], |site, _| {
+        let mut statuses = Vec::new();
+        for length in (11_000..=15_500).step_by(250) {
+            let answer = get(site, "/on", &format!("X-Long: {}\r\n", "l".repeat(length)));
+            let told = ["x-auth-user", "x-auth-groups"].map(|name| answer.sent(name).is_some());
+            assert!(answer.status != 200 || told == [true, true], "{length}: {told:?}");
+            statuses.push(answer.status);
+        }
+        assert!(statuses.contains(&200) && statuses.contains(&503), "{statuses:?}");
     });
 }
 

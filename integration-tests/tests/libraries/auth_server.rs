@@ -53,6 +53,11 @@ fn converse(connection: &TcpStream, asked: &Questions) -> Option<()> {
     let user = "X-Auth-User: anna\r\nX-Auth-Groups: staff\r\nX-Auth-Groups: admins\r\nX-Seen: yes\r\n";
     match path.trim_start_matches('/').split_once('/').map_or((path.trim_start_matches('/'), ""), |it| it) {
         ("ok", _) => say(&sized("200 OK", user, "")),
+        ("groups", _) => say(&sized(
+            "200 OK",
+            &format!("X-Auth-User: anna\r\nX-Auth-Groups: {}\r\n", "g".repeat(3_000)),
+            "",
+        )),
         ("plain", _) => say(&sized("204 No Content", "", "")),
         ("cookie", _) => say(&sized("202 Accepted", "Set-Cookie: a=1; Path=/\r\nSet-Cookie: b=2\r\n", "")),
         // As oauth2-proxy answers.

@@ -107,6 +107,8 @@ fn requests_are_counted_by_what_is_asked_for() {
     limited(&of("header:X-Api-Key"), |site| {
         assert_eq!([0; 3].map(|_| status(site, "/on", "")), [200, 200, 429]);
         assert_eq!(status(site, "/on", "X-Api-Key: 1\r\n"), 200);
+        // Which of several a server takes nobody knows.
+        assert_eq!(status(site, "/on", "X-Api-Key: 1\r\nX-Api-Key: 2\r\n"), 400);
     });
 }
 

@@ -193,8 +193,6 @@ fn what_is_too_long_or_may_never_end_is_not_copied_and_goes_its_way() {
             let mut answer = String::new();
             (&client).read_to_string(&mut answer).unwrap();
             assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
-            let own = "X-Haptic-Check: 1\r\n";
-            assert_eq!(ask(site, "GET", "/on/own", own, ""), Some(1));
             let largest = "b".repeat(12_000);
             assert_eq!(ask(site, "POST", "/on/last", "", &largest), Some(1));
             let first = mirror.next();
@@ -202,6 +200,47 @@ fn what_is_too_long_or_may_never_end_is_not_copied_and_goes_its_way() {
             assert_eq!(first.body, largest);
         },
     );
+}
+
+#[test]
+fn no_client_has_its_request_taken_for_a_copy() {
+    with(
+        &[route("shop", "on", &[COPIED])],
+        |_| {},
+        |site, mirror| {
+            for own in ["X-Haptic-Check: 1\r\n", "X_Haptic_Check: 1\r\nX-Haptic-Passes: 1\r\n"] {
+                let answer = site.ask(Scheme::Http, "GET", HOST, "/on/own", own, "");
+                assert_eq!(answer.service(), Some(1), "{own}");
+                assert!(!answer.body.to_lowercase().replace('_', "-").contains("haptic-check"), "{answer:?}");
+                assert!(mirror.until("/on/own").is_empty(), "{own}");
+            }
+            let answer = site.ask(Scheme::Http, "GET", HOST, "/on", "X-Haptic-Passes: 1, 1\r\n", "");
+            assert_eq!((answer.status, answer.service()), (508, None), "nobody has what is not copied");
+        },
+    );
+}
+
+#[test]
+fn a_copy_that_comes_back_to_haproxy_ends() {
+    // As the address of HAProxy's own Service: no port that a setting names.
+    let again = crate::ports::free_port();
+    let change = |spec: &mut Value| {
+        spec["templateSnippets"]["bind-20-again"] = json!({"template": format!("bind 127.0.0.1:{again}\n")});
+    };
+    let to_server = |name: &str, options: &[(&str, &str)]| {
+        let mut route = route("shop", name, options);
+        route["spec"]["rules"][0]["http"]["paths"][0]["backend"]["service"]["name"] = json!("next");
+        route
+    };
+    let mut routes = vec![to_server("on", &[("mirror-service", "hand:80")]), to_server("last", &[COPIED])];
+    routes.extend(service("hand", "IPv4", again, &["127.0.0.1"]));
+    with(&routes, change, |site, server| {
+        for _ in 0..5 {
+            assert_eq!(site.get(Scheme::Http, HOST, "/on").status, 204);
+        }
+        assert_eq!(site.get(Scheme::Http, HOST, "/last").status, 204);
+        assert_eq!(server.until("/last"), ["/on"; 5]);
+    });
 }
 
 #[test]

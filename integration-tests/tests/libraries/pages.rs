@@ -241,6 +241,9 @@ fn a_service_makes_answers_in_place_of_servers_with_some_statuses() {
             let told = ["x-original-uri", "x-namespace", "x-ingress-name"].map(|header| answer.sent(header));
             let uri = format!("/on/first-404/{name}?x");
             assert_eq!(told, [Some(uri.as_str()), Some("shop"), Some("on")]);
+            let check = "X-Haptic-Check: 1\r\n";
+            let answer = site.ask(scheme, "GET", HOST, &format!("/on/first-404/{name}/check"), check, "");
+            assert_eq!((answer.service(), answer.sent("x-code")), (Some(3), Some("404")), "{answer:?}");
             // Other statuses, and those of others, pass.
             assert_eq!(site.get(scheme, HOST, &format!("/on/first-418/{name}")).status, 418);
             assert_eq!(site.get(scheme, HOST, &format!("/off/first-404/{name}")).status, 404);

@@ -69,6 +69,27 @@ fn every_kind_of_password_lets_its_user_in() {
 }
 
 #[test]
+fn of_several_passwords_none_is_tried() {
+    for hash in ["{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=", "$5$salt$kpa26zwgX83BPSR8d7w93OIXbFt/d3UOTZaAu5vsTM6"] {
+        on_each_haproxy(&protected(secret(&[("auth", &format!("anna:{hash}\n"))])), |site| {
+            let header =
+                |credentials: &str| format!("Authorization: Basic {}\r\n", BASE64.encode(credentials));
+            let long = header(&format!("anna:{}", "a".repeat(8_000)));
+            let right = header("anna:secret");
+            for headers in [&long, &right].map(|first| [format!("{first}{right}"), format!("{first}{long}")])
+            {
+                for headers in headers {
+                    let answer = site.ask(Scheme::Http, "GET", "a.example", "/on", &headers, "");
+                    assert_eq!((answer.status, answer.service()), (400, None), "{} bytes", headers.len());
+                }
+            }
+            assert_eq!(site.ask(Scheme::Http, "GET", "a.example", "/on", &long, "").status, 401);
+            assert_eq!(with(site, "anna:secret").service(), Some(1));
+        });
+    }
+}
+
+#[test]
 fn who_guesses_passwords_is_sent_away_and_others_are_not() {
     let mut manifests = protected(secret(&[("auth", "sha:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\n")]));
     manifests[0]["metadata"]["annotations"]["haproxy-haptic.org/auth-realm"] = json!("x");

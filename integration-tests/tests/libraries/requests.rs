@@ -199,11 +199,42 @@ fn what_names_no_resource_of_a_host_reaches_no_server() {
             ] {
                 assert_eq!(status(line), 400, "{line}");
             }
+            for hosts in ["b.example, a.example", "a.example,b.example"] {
+                assert_eq!(site.get(Scheme::Http, hosts, "/on").status, 400, "{hosts}");
+            }
             assert_eq!(status("TRACE /on"), 405);
             let connect = "CONNECT a.example:80 HTTP/1.1\r\nHost: a.example:80\r\n";
             assert_eq!(ask(&site.way(Scheme::Http, HOST), connect, "").unwrap().status, 405);
             for line in ["OPTIONS /on", "GET http://a.example/on", "GET /"] {
                 assert_eq!(status(line), 200, "{line}");
+            }
+        },
+    );
+}
+
+#[test]
+fn a_client_names_no_headers_that_a_proxy_behind_would_take_away() {
+    on_each_haproxy_with(
+        &manifests(&[]),
+        |_| {},
+        |site| {
+            for named in
+                ["close, X-Real-IP", "X-Real-IP", "x-forwarded-for, TE", "close\r\nConnection: x-real-ip"]
+            {
+                let answer = get(site, &format!("Connection: {named}\r\n"));
+                assert_eq!(answer.service(), Some(1), "{named}: {answer:?}");
+                let connection = values(&answer, "connection").concat().to_lowercase();
+                assert!(!connection.contains("x-"), "{named}: {answer:?}");
+            }
+            for named in ["Upgrade", "upgrade, X-Real-IP", "keep-alive, Upgrade"] {
+                let mut stream = TcpStream::connect(site.address(Scheme::Http)).unwrap();
+                let head = format!(
+                    "GET /on HTTP/1.1\r\nHost: {HOST}\r\nConnection: {named}\r\nUpgrade: test\r\n\r\n"
+                );
+                stream.write_all(head.as_bytes()).unwrap();
+                let mut status = [0; 12];
+                stream.read_exact(&mut status).unwrap();
+                assert_eq!(&status, b"HTTP/1.1 101", "{named}");
             }
         },
     );

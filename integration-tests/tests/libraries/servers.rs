@@ -196,6 +196,23 @@ fn headers_are_removed_from_requests_and_answers() {
 }
 
 #[test]
+fn what_is_set_on_requests_is_nobodys_in_another_spelling() {
+    let options = [("request-headers", "X-Internal-User: guest\nX_Own.Name: ours")];
+    with(&options, |site, scheme| {
+        let names =
+            ["X-Internal-User", "X_Internal_User", "x-internal_user", "x.internal-user", "X-Own-Name"];
+        let headers: String = names.iter().map(|name| format!("{name}: theirs\r\n")).collect();
+        let headers = headers + "X_Internal_Users: kept\r\n";
+        let on = site.ask(scheme, "GET", HOST, "/on", &headers, "");
+        assert_eq!((on.sent("x-internal-user"), on.sent("x_own.name")), (Some("guest"), Some("ours")));
+        assert!(!on.body.contains("theirs"), "{on:?}");
+        assert_eq!(on.sent("x_internal_users"), Some("kept"));
+        let off = site.ask(scheme, "GET", HOST, "/off", &headers, "");
+        assert_eq!(off.sent("x_internal_user"), Some("theirs"));
+    });
+}
+
+#[test]
 fn headers_say_what_a_request_is_known_by() {
     let options = [
         (

@@ -386,6 +386,44 @@ fn who_is_refused_by_a_snippet_gets_in_with_no_password() {
 }
 
 #[test]
+fn lists_of_clients_behind_proxies_that_nobody_trusts_let_nobody_in() {
+    let of = |config: serde_json::Value, trusted: serde_json::Value, annotations: &[(&str, &str)]| {
+        let families = json!({"ingress-nginx": {"snippets": "translate", "config": config}});
+        let context = json!({"annotationFamilies": families, "trustedProxies": trusted});
+        of_nginx(annotations, &Settings::of(context.as_object().unwrap()))
+    };
+    let lists = [
+        ("whitelist-source-range", "10.0.0.0/8"),
+        ("denylist-source-range", "10.0.0.0/8"),
+        ("configuration-snippet", "deny 10.0.0.1;"),
+    ];
+    for key in ["use-forwarded-headers", "enable-real-ip"] {
+        for list in lists {
+            let found = of(json!({key: "true"}), json!([]), &[list]);
+            assert!(found.own.closed, "{key} {list:?}");
+            let told =
+                found.ingress.findings.iter().any(|finding| finding.sentence.contains("trustedProxies"));
+            assert!(told, "{:?}", found.ingress.findings);
+            assert!(!of(json!({key: "true"}), json!(["192.0.2.0/24"]), &[list]).own.closed);
+            assert!(!of(json!({key: "false"}), json!([]), &[list]).own.closed);
+            assert!(!of(json!({key: "true", "use-proxy-protocol": "true"}), json!([]), &[list]).own.closed);
+            let other = json!({key: "true", "forwarded-for-header": "CF-Connecting-IP"});
+            assert!(of(other, json!(["192.0.2.0/24"]), &[list]).own.closed, "{key} {list:?}");
+        }
+        for other in [("limit-rps", "1"), ("configuration-snippet", "deny all;")] {
+            assert!(!of(json!({key: "true"}), json!([]), &[other]).own.closed, "{key} {other:?}");
+        }
+    }
+    let host = ("server-snippet", "allow 10.0.0.0/8; deny all;");
+    assert!(
+        of(json!({"use-forwarded-headers": "true"}), json!([]), &[host])
+            .ingress
+            .over_host
+            .contains_key("closed")
+    );
+}
+
+#[test]
 fn who_is_kept_out_of_a_host_is_so_besides_who_is_blocked_for_all() {
     let config = json!({"block-cidrs": "192.0.2.0/24"});
     let settings = settings(json!({"ingress-nginx": {"snippets": "translate", "config": config}}));

@@ -270,6 +270,34 @@ impl<'t> Translation<'t> {
         }
     }
 
+    /// Whether some proxies say of clients where they come from.
+    #[must_use]
+    pub fn trusts_proxies(&self) -> bool {
+        self.settings.trusts_proxies
+    }
+
+    /// Closes what has lists of clients, which are for addresses that nobody knows here, because of `key` of the ConfigMap: why.
+    pub fn close_lists(&mut self, key: &str, why: &str) {
+        let everybody = self.value_of("deny-from", EVERYBODY);
+        let has_list = |options: &OptionValues| {
+            let mut lists = ["allow-from", "deny-from"].iter().filter_map(|list| options.get(list));
+            lists.any(|list| Some(list) != everybody.as_ref())
+        };
+        let mut is_found = has_list(&self.level.written.values);
+        self.level.closed |= is_found;
+        let answers = self.ingress.answers.iter_mut().map(|answer| &mut answer.options);
+        for options in answers.chain([&mut self.ingress.over_host]).filter(|options| has_list(options)) {
+            options.insert("closed", OptionValue::Switch(true));
+            is_found = true;
+        }
+        if is_found {
+            let sentence = format!(
+                "{key} of the controller's ConfigMap {why}: requests that lists of clients guard get 503"
+            );
+            self.ingress.findings.push(Finding::new(FindingKind::ForeignUnreadable, sentence));
+        }
+    }
+
     /// The object of that name; `None` where what is named is not looked at.
     ///
     /// # Errors

@@ -598,7 +598,7 @@ pub const TABLE: &[Row] = &[
         kind: Kind::Headers(header::HeadersOf::Requests),
         example: "X-A: 1",
         reload: Reload::Change,
-        about: "Set on requests. Not what frames a message or is for one connection, such as Content-Length and Upgrade. In values stand `${client-address}`, `${client-port}`, `${host}`, `${path}`, `${request-id}`, `${service}` (its name), `${tls-version}`, `${tls-cipher}`, `${tls-name}`, and of requests `${method}`, `${query}`, `${scheme}`.",
+        about: "Set on requests, in place of what clients say in any spelling. Not what frames a message or is for one connection, such as Content-Length and Upgrade. In values stand `${client-address}`, `${client-port}`, `${host}`, `${path}`, `${request-id}`, `${service}` (its name), `${tls-version}`, `${tls-cipher}`, `${tls-name}`, and of requests `${method}`, `${query}`, `${scheme}`.",
         ..ROW
     },
     Row {

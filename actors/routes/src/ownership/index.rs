@@ -20,7 +20,7 @@ use crate::{
         wildcard_over,
     },
     reload_pace::{ReloadPace, ReloadsPerMinute},
-    stores::{asked::Demands, record},
+    stores::{asked::Demands, auth, record},
 };
 use haptic_model::{Findings, Object, ObjectRef, Snapshot, host_holds::HeldByText};
 use std::{
@@ -335,17 +335,26 @@ impl RouteIndex {
         self.asked.targets()
     }
 
-    /// Where a request goes whose path is in the form in which paths are compared: the object that has it, and its backend. A host
-    /// that belongs to others is answered by nobody else's route for a wildcard or for every host.
+    /// Where a request goes whose path is in the form in which paths are compared: the object that has it, and its backend.
     #[must_use]
     pub fn answer(&self, host: &str, path: &str) -> Option<(&ObjectRef, &Backend)> {
+        self.answering(host, path).map(|(object, route)| (object, &route.backend))
+    }
+
+    /// The same, and its route. A host that belongs to others is answered by nobody else's route for a wildcard or for every host.
+    pub(super) fn answering(&self, host: &str, path: &str) -> Option<(&ObjectRef, &RouteClaim)> {
         let host = host.to_ascii_lowercase();
         let found = hosts(&host).into_iter().find_map(|level| self.answer_of(&level, path));
         found.filter(|(object, _)| self.owners.admit_to(&host, &object.namespace))
     }
 
+    /// Whether somebody is asked about the requests of an object's route.
+    pub(super) fn is_asked_about(&self, object: &ObjectRef, route: &RouteClaim) -> bool {
+        self.claims.get(object).is_some_and(|claims| auth::is_asked_about(&claims.groups, route.group))
+    }
+
     /// The same among the routes of one host.
-    fn answer_of(&self, host: &Arc<str>, path: &str) -> Option<(&ObjectRef, &Backend)> {
+    fn answer_of(&self, host: &Arc<str>, path: &str) -> Option<(&ObjectRef, &RouteClaim)> {
         let keyed = candidates_of(host, path).find_map(|wanted| self.served(&wanted));
         let namespace = self.namespace_of(host);
         let own = self.lists.of(host).filter(|object| namespace == Some(&*object.namespace));
@@ -354,7 +363,7 @@ impl RouteIndex {
             .map(|route| &route.wanted)
             .filter(|wanted| wanted.host == *host && wanted.is_listed() && wanted.takes(path));
         let listed = fitting.min_by_key(|wanted| wanted.rank()).and_then(|wanted| self.served(wanted));
-        let answer = match (keyed, listed) {
+        match (keyed, listed) {
             (Some(keyed), Some(listed)) if keyed.0.namespace == listed.0.namespace => {
                 let first = |(_, route): &(&ObjectRef, &RouteClaim)| {
                     (route.wanted.shape == MatchShape::Exact, route.wanted.path.len())
@@ -363,11 +372,10 @@ impl RouteIndex {
                     && listed.1.wanted.conditions.is_none();
                 let (keyed_is, listed_is) = (first(&keyed), first(&listed));
                 let keyed_counts = keyed_is > listed_is || (is_looser && keyed_is == listed_is);
-                if keyed_counts { keyed } else { listed }
+                Some(if keyed_counts { keyed } else { listed })
             }
-            (keyed, listed) => keyed.or(listed)?,
-        };
-        Some((answer.0, &answer.1.backend))
+            (keyed, listed) => keyed.or(listed),
+        }
     }
 
     /// Who has the requests of a match, and the route that it has for them.
@@ -480,11 +488,11 @@ impl RouteIndex {
             let contest = self.matches.entry(wanted.clone()).or_default();
             let thing = Thing::Requests(wanted.clone());
             let mut is_different = false;
+            let lookups = self.lookups.get(&wanted.host).into_iter().flatten();
+            let concerned = lookups.filter(|(path, _)| wanted.is_listed() || wanted.takes(path));
+            touched.objects.extend(concerned.map(|(_, object)| object.clone()));
             if decide(contest, &thing, &mut self.memory, self.clock.as_ref(), &self.owners) {
                 touched.objects.extend(contest.claimants.iter().map(|claimant| claimant.object.clone()));
-                let lookups = self.lookups.get(&wanted.host).into_iter().flatten();
-                let concerned = lookups.filter(|(path, _)| wanted.is_listed() || wanted.takes(path));
-                touched.objects.extend(concerned.map(|(_, object)| object.clone()));
                 if wanted.is_listed() {
                     touched.lists.insert(wanted.host.clone());
                 }

@@ -84,6 +84,14 @@ pub(crate) fn looked_up(groups: &[RouteGroup]) -> Vec<(usize, Arc<str>)> {
     all
 }
 
+/// Whether somebody is asked about the requests of a group.
+pub(crate) fn is_asked_about(groups: &[RouteGroup], number: usize) -> bool {
+    let url = |group: &RouteGroup| group.options.get(OPTION);
+    // What a group does not say counts as for the first one.
+    let own = groups.get(number).and_then(url);
+    own.or_else(|| groups.first().and_then(url)).is_some_and(|url| !url.is_null())
+}
+
 fn service_of(namespace: &str, url: &Value) -> Option<(Arc<str>, Backend)> {
     let [host, port, _]: [String; 3] = serde_json::from_value(url.get("target")?.clone()).ok()?;
     let AuthPlace::Service { namespace: named, name } = AuthPlace::of(&host)? else { return None };

@@ -312,19 +312,27 @@ impl Got<'_> {
         found.collect()
     }
 
-    /// Where it has somebody asked behind a route that is not there, or is not for it.
+    /// Where it has somebody asked behind a route that is not there, is not for it, or is guarded in the same way.
     fn asks_nobody(&self) -> Vec<Finding> {
         let lookups: BTreeSet<_> = self.claims.lookups().collect();
         let not_there = lookups.into_iter().filter_map(|(host, path)| {
             let place = shortened(&format!("{host}{path}"));
-            let (kind, why) = match self.index.answer(host, path) {
+            let (kind, why) = match self.index.answering(host, path) {
                 None => (FindingKind::ServiceMissing, "there is none".to_owned()),
-                Some((object, _)) => {
-                    let is_for_it = object.namespace == self.object.namespace || self.index.is_listed(host);
+                Some((object, _))
+                    if object.namespace != self.object.namespace && !self.index.is_listed(host) =>
+                {
                     let why =
                         format!("that is one of {object}: spec.hosts must give the host to both namespaces");
-                    (!is_for_it).then_some((FindingKind::HostConflict, why))?
+                    (FindingKind::HostConflict, why)
                 }
+                Some((object, route)) if self.index.is_asked_about(object, route) => {
+                    let why = format!(
+                        "that is one of {object}, which auth-url guards as well: give the path a route of its own, without auth-url"
+                    );
+                    (FindingKind::ServiceMissing, why)
+                }
+                Some(_) => return None,
             };
             let sentence = format!(
                 "auth-url asks behind the route of {place}, and {why}; requests that it guards are refused"

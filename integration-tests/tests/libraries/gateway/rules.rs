@@ -127,6 +127,23 @@ fn nothing_is_redirected_to_a_host_that_nobody_names() {
 }
 
 #[test]
+fn a_request_without_room_for_the_headers_of_its_rule_reaches_no_server() {
+    let modifier = json!({"set": [{"name": "X-Tenant", "value": "t".repeat(2_000)}], "add": [{"name": "X-Add", "value": "a"}]});
+    let filters = json!([{"type": "RequestHeaderModifier", "requestHeaderModifier": modifier}]);
+    on_each(&site(json!([{"matches": at("/on"), "filters": filters, "backendRefs": to(1)}])), |site| {
+        let mut statuses = Vec::new();
+        for length in (11_000..=15_500).step_by(250) {
+            let long = format!("X-Add: a\r\nX-Long: {}\r\n", "l".repeat(length));
+            let answer = site.ask(80, None, "GET", "a.example", "/on", &long);
+            let tenant = answer.sent("x-tenant").map(str::len);
+            assert!(answer.status != 200 || tenant == Some(2_000), "{length}: {tenant:?}");
+            statuses.push(answer.status);
+        }
+        assert!(statuses.contains(&200) && statuses.contains(&503), "{statuses:?}");
+    });
+}
+
+#[test]
 fn rewrites_and_headers_reach_the_server_and_the_client() {
     let rewrite = |value: Value| json!({"type": "URLRewrite", "urlRewrite": value});
     let prefix = |to: &str| json!({"path": {"type": "ReplacePrefixMatch", "replacePrefixMatch": to}});
@@ -167,9 +184,14 @@ fn rewrites_and_headers_reach_the_server_and_the_client() {
             assert_eq!(site.get("a.example", path).request_line(), line, "{path}");
         }
         assert_eq!(site.get("a.example", "/full").sent("host"), Some("one.example.org"));
-        let sent = "X-SET: old\r\nX-Add: some\r\nx-gone: 1\r\nX-Other: 2\r\n";
+        let sent = "X-SET: old\r\nX-Add: some\r\nx-gone: 1\r\nX-Other: 2\r\nX_Set: theirs\r\nX_Gone: theirs\r\nConnection: close, X-Set\r\n";
         let answer = site.ask(80, None, "GET", "a.example", "/headers", sent);
         assert_eq!(answer.sent("x-set"), Some("a|b; \"c\" %[src] é"), "{answer:?}");
+        assert!(!answer.body.contains("theirs"), "{answer:?}");
+        assert!(
+            !answer.sent("connection").unwrap_or_default().to_lowercase().contains("x-set"),
+            "{answer:?}"
+        );
         let added: Vec<&str> =
             answer.body.lines().filter(|line| line.to_lowercase().starts_with("x-add:")).collect();
         assert_eq!(added.len(), 2, "{answer:?}");

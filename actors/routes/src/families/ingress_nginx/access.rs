@@ -187,6 +187,19 @@ pub fn blocked(said: &Said<'_>, to: &mut Translation<'_>) {
     to.block(blocked);
 }
 
+/// `use-forwarded-headers`, `enable-real-ip`: whom lists of clients are for. With the PROXY protocol no header says it.
+pub fn clients_of_proxies(said: &Said<'_>, to: &mut Translation<'_>) {
+    let key = ["use-forwarded-headers", "enable-real-ip"].into_iter().find(|key| said.is_on(key));
+    let Some(key) = key.filter(|_| !said.is_on("use-proxy-protocol")) else { return };
+    let header = said.text("forwarded-for-header").unwrap_or("X-Forwarded-For");
+    if !to.trusts_proxies() {
+        let why = "has a header say who clients are, and extraContext.trustedProxies names no proxy that may: set it, or take the key out where clients come directly";
+        to.close_lists(key, why);
+    } else if !header.trim().eq_ignore_ascii_case("x-forwarded-for") {
+        to.close_lists("forwarded-for-header", "is none by which clients are known: that is X-Forwarded-For");
+    }
+}
+
 /// The status of refusals that the ConfigMap says, as far as HAProxy can have it; 503 without it.
 fn refusal(said: &Said<'_>, key: &str, known: &[&str], to: &mut Translation<'_>) -> String {
     let Some(status) = said.number(key).filter(|status| (400..=599).contains(status)) else {

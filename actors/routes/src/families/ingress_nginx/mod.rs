@@ -49,4 +49,5 @@ pub(super) const GROUPS: &[fn(&Said<'_>, &mut Translation<'_>)] = &[
     servers::hidden,
     canary::canary,
     redirects::aliases,
+    access::clients_of_proxies,
 ];

@@ -59,6 +59,7 @@ const TRACES: &str = "HAProxy makes no traces; headers of traces pass as they ar
 const COOKIES_OF_SERVERS: &str = "cookies of servers pass as they are";
 const LOCATIONS_OF_SERVERS: &str = "Location headers of servers pass as they are";
 const TRUSTED: &str = "the setting trustedProxies says whose X-Forwarded-* headers count";
+const TRUSTED_BY_LISTS: &str = "the setting trustedProxies says whose X-Forwarded-* headers count; without it, and with another header than X-Forwarded-For, lists of clients let nobody in";
 const TLS_OF_ALL: &str = "the TLS of HAProxy is the operator's: snippets `global-*`";
 const BROTLI: &str = "HAProxy compresses with gzip only";
 const HEADERS: &str = "an entry that is no header which can be set, or has other variables than those of client, host, path, query, method, scheme, TLS and request id, is left out";
@@ -167,7 +168,7 @@ pub const TABLE: &[FamilyKey] = &[
     key("enable-opentelemetry").reads(GO_SWITCH).at(BOTH).cannot(TRACES),
     key("enable-owasp-core-rules").reads(GO_SWITCH).cannot(WAF),
     key("enable-owasp-modsecurity-crs").reads(GO_SWITCH).at(ONLY_CONFIG).cannot(WAF),
-    key("enable-real-ip").reads(GO_SWITCH).at(ONLY_CONFIG).cannot(TRUSTED),
+    key("enable-real-ip").reads(GO_SWITCH).at(ONLY_CONFIG).cannot(TRUSTED_BY_LISTS),
     key("enable-rewrite-log").reads(GO_SWITCH).cannot(LOGS),
     key("enable-syslog").reads(GO_SWITCH).at(ONLY_CONFIG).cannot(LOGS),
     key("enable-underscores-in-headers").reads(GO_SWITCH).at(ONLY_CONFIG).differs("headers with `_` in their names pass as they are"),
@@ -176,7 +177,7 @@ pub const TABLE: &[FamilyKey] = &[
     key("fastcgi-index").reads(PLAIN).wrong(Drop).cannot(FASTCGI),
     key("fastcgi-params-configmap").wrong(Drop).cannot(FASTCGI),
     key("force-ssl-redirect").reads(GO_SWITCH).at(BOTH).may_set(&["ssl-redirect"]),
-    key("forwarded-for-header").at(ONLY_CONFIG).cannot(TRUSTED),
+    key("forwarded-for-header").at(ONLY_CONFIG).cannot(TRUSTED_BY_LISTS),
     key("forwarded-for-proxy-protocol-header").at(ONLY_CONFIG).cannot(TRUSTED),
     key("from-to-www-redirect").reads(GO_SWITCH).may_set(&["redirect-www", "redirect-port"]).wrong(Drop).differs("beside permanent-redirect and temporal-redirect its redirects have the status of these"),
     key("generate-request-id").reads(GO_SWITCH).at(ONLY_CONFIG).differs("each request has a number, in the header that requestIdHeader names"),
@@ -349,7 +350,7 @@ pub const TABLE: &[FamilyKey] = &[
     key("upstream-keepalive-time").at(ONLY_CONFIG).differs("HAProxy keeps connections to servers, as many as it has use for"),
     key("upstream-keepalive-timeout").at(ONLY_CONFIG).differs("HAProxy keeps connections to servers, as many as it has use for"),
     key("upstream-vhost").reads(EXPRESSION).may_set(&["host-rewrite", "request-headers"]).wrong(Drop).served_but("variables other than $host, $http_host, $service_name, $namespace and $ingress_name, and characters that no host has: it is ignored"),
-    key("use-forwarded-headers").reads(GO_SWITCH).at(ONLY_CONFIG).cannot(TRUSTED),
+    key("use-forwarded-headers").reads(GO_SWITCH).at(ONLY_CONFIG).cannot(TRUSTED_BY_LISTS),
     key("use-geoip").reads(GO_SWITCH).at(ONLY_CONFIG).cannot("there is no database of places"),
     key("use-geoip2").reads(GO_SWITCH).at(ONLY_CONFIG).cannot("there is no database of places"),
     key("use-gzip").reads(GO_SWITCH).at(ONLY_CONFIG).may_set(&["compression"]),
