@@ -146,7 +146,7 @@ fn settle_alone(
     // A renderer keeps the routes itself; here there is none.
     let snapshots = &Routes::default().beside(config, snapshots);
     let input = RenderInput { config, snapshots, fleet, context: &context };
-    let render = |file| compiled.render(file, &input, &RenderLimits::default()).map(|done| done.marked);
+    let render = |file| compiled.render(file, &input, &RenderLimits::default()).map(|done| done.framed);
     let files = compiled.files();
     let (printing, marked) = timed(|| files.iter().map(render).collect::<Result<Vec<_>, _>>());
     let marked = marked
