@@ -273,13 +273,13 @@ impl<'t> Translation<'t> {
     /// Whether some proxies say of clients where they come from.
     #[must_use]
     pub fn trusts_proxies(&self) -> bool {
-        self.settings.trusts_proxies
+        self.reader.settings.trusts_proxies
     }
 
     /// Closes what has lists of clients, which are for addresses that nobody knows here, because of `key` of the ConfigMap: why.
     pub fn close_lists(&mut self, key: &str, why: &str) {
         let everybody = self.value_of("deny-from", EVERYBODY);
-        let has_list = |options: &OptionValues| {
+        let has_list = |options: &crate::options::value::OptionValues| {
             let mut lists = ["allow-from", "deny-from"].iter().filter_map(|list| options.get(list));
             lists.any(|list| Some(list) != everybody.as_ref())
         };

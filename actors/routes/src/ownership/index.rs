@@ -342,14 +342,14 @@ impl RouteIndex {
     }
 
     /// The same, and its route. A host that belongs to others is answered by nobody else's route for a wildcard or for every host.
-    pub(super) fn answering(&self, host: &str, path: &str) -> Option<(&ObjectRef, &RouteClaim)> {
+    pub(crate) fn answering(&self, host: &str, path: &str) -> Option<(&ObjectRef, &RouteClaim)> {
         let host = host.to_ascii_lowercase();
         let found = hosts(&host).into_iter().find_map(|level| self.answer_of(&level, path));
         found.filter(|(object, _)| self.owners.admit_to(&host, &object.namespace))
     }
 
     /// Whether somebody is asked about the requests of an object's route.
-    pub(super) fn is_asked_about(&self, object: &ObjectRef, route: &RouteClaim) -> bool {
+    pub(crate) fn is_asked_about(&self, object: &ObjectRef, route: &RouteClaim) -> bool {
         self.claims.get(object).is_some_and(|claims| auth::is_asked_about(&claims.groups, route.group))
     }
 
