@@ -10,7 +10,12 @@ use super::{
 use crate::{
     findings::sentences::shortened,
     objects::referenced::{ReferencedKind, ReferencedObjects},
-    options::{Settings, network::Network, table::row, value::OptionValue},
+    options::{
+        Settings,
+        network::Network,
+        table::row,
+        value::{OptionValue, OptionValues},
+    },
 };
 use haptic_model::{Finding, FindingKind};
 use haptic_text::suggest::did_you_mean;
@@ -279,7 +284,7 @@ impl<'t> Translation<'t> {
     /// Closes what has lists of clients, which are for addresses that nobody knows here, because of `key` of the ConfigMap: why.
     pub fn close_lists(&mut self, key: &str, why: &str) {
         let everybody = self.value_of("deny-from", EVERYBODY);
-        let has_list = |options: &crate::options::value::OptionValues| {
+        let has_list = |options: &OptionValues| {
             let mut lists = ["allow-from", "deny-from"].iter().filter_map(|list| options.get(list));
             lists.any(|list| Some(list) != everybody.as_ref())
         };
