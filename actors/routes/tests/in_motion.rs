@@ -18,7 +18,7 @@ use std::{
 const NAMESPACES: [&str; 2] = ["a", "b"];
 const HOSTS: [&str; 3] = ["a.example", "b.example", "*.example"];
 const NAMES: [&str; 3] = ["x", "y", "z"];
-const OF_INGRESSES: [&str; 23] = [
+const OF_INGRESSES: [&str; 25] = [
     "{}",
     r#"{"haproxy-haptic.org/retry": "all", "haproxy-haptic.org/auth-secret": "x"}"#,
     r#"{"haproxy-haptic.org/paths": "/x: {retries: 1, auth-secret: y}\n/y: {balance: random}"}"#,
@@ -31,6 +31,8 @@ const OF_INGRESSES: [&str; 23] = [
     r#"{"haproxy-haptic.org/paths": "/x: {match-query: a=1}\n/z[0-9]+: {path-type: regex, match-methods: PUT}"}"#,
     r#"{"haproxy-haptic.org/canary-service": "x:80", "haproxy-haptic.org/canary-weight": "5", "haproxy-haptic.org/weights": "y:80=1"}"#,
     r#"{"haproxy-haptic.org/auth-url": "http://y.b.svc/check"}"#,
+    r#"{"haproxy-haptic.org/auth-url": "https://$host/x/check"}"#,
+    r#"{"haproxy-haptic.org/paths": "/y: {auth-url: https://$host/z1}\n/x: {auth-url: http://y/check}"}"#,
     r#"{"haproxy-haptic.org/ssl-redirect": "false", "haproxy-haptic.org/client-ca-secret": "x"}"#,
     r#"{"nginx.ingress.kubernetes.io/use-regex": "true"}"#,
     r#"{"nginx.ingress.kubernetes.io/rewrite-target": "/x"}"#,

@@ -30,7 +30,7 @@ fn subscribers(wiring: &[Source]) -> BTreeMap<String, BTreeSet<String>> {
     for (_, text) in wiring {
         let text: String = text.split_whitespace().collect();
         // One for each pod.
-        let text = text.replace("Spec::named(format!(\"deploy{pod}\"))", "Spec::named(\"deploy\")");
+        let text = text.replace("Spec::named(deployment_name(&pod))", "Spec::named(\"deploy\")");
         for chain in text.split("Spec::named(\"").skip(1) {
             let chain = chain.split(';').next().unwrap_or_default();
             let Some((actor, chain)) = chain.split_once("\")") else { continue };

@@ -232,7 +232,7 @@ fn a_copy_that_comes_back_to_haproxy_ends() {
         route["spec"]["rules"][0]["http"]["paths"][0]["backend"]["service"]["name"] = json!("next");
         route
     };
-    let mut routes = vec![to_server("on", &[("mirror-service", "hand:80")]), to_server("last", &[COPIED])];
+    let mut routes = vec![to_server("on", &[("mirror-service", "hand:80")]), to_server("last", &[])];
     routes.extend(service("hand", "IPv4", again, &["127.0.0.1"]));
     with(&routes, change, |site, server| {
         for _ in 0..5 {

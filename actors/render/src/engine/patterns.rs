@@ -60,10 +60,10 @@ mod tests {
 
     #[test]
     fn a_small_pattern_is_compiled_once_and_a_large_one_is_not_kept() {
-        let (cache, small, large) = (PatternCache::default(), Arc::from("^a+$"), Arc::from(r"\w{60}"));
+        let (cache, small, large) = (PatternCache::default(), Arc::from("^a+$"), Arc::from(r"\w{8}"));
         let first = cache.compiled(&small).unwrap();
         assert!(Arc::ptr_eq(&first, &cache.compiled(&small).unwrap()));
-        assert!(cache.compiled(&large).unwrap().is_match(&"a".repeat(60)));
+        assert!(cache.compiled(&large).unwrap().is_match("aaaaaaaa"));
         assert_eq!(kept(&cache), 1);
     }
 
