@@ -203,16 +203,24 @@ impl ServiceInputs {
             known.insert(service_name.clone(), made.clone());
         }
         let stored = stored.or_else(|| self.made.get(&service_name).cloned());
-        let Some(wanted) = service::service(name, verdict, self.spec()) else {
-            return Ok(Some(GatewayAddresses::NotAssigned("no listener of it is served".into())));
+        let wanted = service::service(name, verdict, self.spec());
+        let owned = match &wanted {
+            Some(wanted) => {
+                let service_change = change(ServiceKind::Service, service_name, stored.as_deref(), wanted)?;
+                changes.extend(service_change.map(|change| (name.clone(), change)));
+                stored.filter(|stored| service::ownership(stored, wanted) == Ownership::Current)
+            }
+            // Nobody takes it away, so that the Gateway is still reached by it.
+            None => stored.filter(|stored| service::is_of(stored, &name.1, &verdict.uid)),
         };
-        let service_change = change(ServiceKind::Service, service_name, stored.as_deref(), &wanted)?;
-        changes.extend(service_change.map(|change| (name.clone(), change)));
-        let owned = stored.filter(|stored| service::ownership(stored, &wanted) == Ownership::Current);
-        let Some(service) = owned else { return Ok(None) };
+        let Some(service) = owned else {
+            let unserved = || GatewayAddresses::NotAssigned("no listener of it is served".into());
+            return Ok(wanted.is_none().then(unserved));
+        };
         // Ports are those of the Service as it will be.
         let mut leading = (*service).clone();
-        if let (Some(to), Some(from)) = (leading.pointer_mut("/spec/ports"), wanted.pointer("/spec/ports")) {
+        let led_to = wanted.as_ref().and_then(|wanted| wanted.pointer("/spec/ports"));
+        if let (Some(to), Some(from)) = (leading.pointer_mut("/spec/ports"), led_to) {
             to.clone_from(from);
         }
         for slice in service::slices(&leading, &self.pods) {
@@ -365,6 +373,80 @@ mod tests {
     use haptic_model::{Object, ObjectRef};
     use serde_json::json;
 
+    const UID: &str = "uid";
+
+    fn gateway() -> NamespacedName {
+        ("shop".into(), "web".into())
+    }
+
+    fn verdict(ports: Vec<GatewayPort>) -> GatewayVerdict {
+        GatewayVerdict {
+            generation: 1,
+            uid: UID.into(),
+            conditions: Vec::new(),
+            listeners: Vec::new(),
+            attached_listener_sets: 0,
+            ports,
+            addresses: Vec::new(),
+            labels: BTreeMap::new(),
+            annotations: BTreeMap::new(),
+        }
+    }
+
+    fn snapshot(plural: &str, objects: &[Value]) -> Arc<Snapshot> {
+        let mut all = Snapshot::full();
+        for object in objects {
+            let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
+            let reference = Arc::new(ObjectRef::new(plural, text("namespace"), text("name")));
+            let key = [reference.namespace.clone(), reference.name.clone()].into();
+            all.apply(Object { reference, version: 0, json: object.to_string().into_bytes().into() }, key);
+        }
+        Arc::new(all)
+    }
+
+    /// The Service of the Gateway, as the API server stores it.
+    fn stored() -> Value {
+        let ports = vec![GatewayPort { port: 443, target: 20_200 }];
+        let mut service =
+            service::service(&gateway(), &verdict(ports), &GatewayServicesSpec::default()).unwrap();
+        service["metadata"]["uid"] = json!("of-service");
+        service["status"] = json!({"loadBalancer": {"ingress": [{"ip": "192.0.2.7"}]}});
+        service
+    }
+
+    fn inputs(verdicts: GatewayVerdicts, services: &[Value]) -> ServiceInputs {
+        let spec = json!({"credentialsSecretRef": {"name": "c"}, "podSelector": {"matchLabels": {"a": "b"}}});
+        ServiceInputs {
+            config: Arc::new(ActiveConfig::of("c", "edge", serde_json::from_value(spec).unwrap())),
+            verdicts: Arc::new(verdicts),
+            services: snapshot("services", services),
+            slices: Arc::default(),
+            gateways: None,
+            pods: Arc::default(),
+            made: BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn a_gateway_without_a_port_is_still_reached_by_the_service_that_it_has() {
+        let gateways = [(gateway(), Arc::new(verdict(Vec::new())))].into();
+        let verdicts = GatewayVerdicts { gateways, ..GatewayVerdicts::default() };
+        let reached = |services: &[Value]| {
+            let (changes, mut brought) = inputs(verdicts.clone(), services).plan();
+            assert!(changes.is_empty());
+            brought.addresses.remove(&gateway()).unwrap()
+        };
+        let mut former = stored();
+        former["metadata"]["ownerReferences"][0]["uid"] = json!("of-a-former-one");
+        assert_eq!(
+            reached(&[stored()]),
+            GatewayAddresses::Assigned(vec![("IPAddress", "192.0.2.7".to_owned())])
+        );
+        for services in [&[former][..], &[]] {
+            assert!(matches!(reached(services), GatewayAddresses::NotAssigned(_)));
+        }
+    }
+
     /// How a Gateway with port 8081 is reached by a Service with these ports.
     fn reached(ports: &Value, addresses: &Value) -> GatewayAddresses {
         let spec = json!({
@@ -374,36 +456,16 @@ mod tests {
         });
         let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"namespace": "edge", "name": "haptic"},
             "spec": {"type": "ClusterIP", "clusterIP": "10.96.0.9", "ports": ports}});
-        let mut services = Snapshot::full();
-        let reference = Arc::new(ObjectRef::new("services", "edge", "haptic"));
-        let json = service.to_string().into_bytes().into();
-        services
-            .apply(Object { reference, version: 0, json }, [Arc::from("edge"), Arc::from("haptic")].into());
-        let verdict = GatewayVerdict {
-            generation: 1,
-            uid: "uid".into(),
-            conditions: Vec::new(),
-            listeners: Vec::new(),
-            attached_listener_sets: 0,
-            ports: vec![GatewayPort { port: 8081, target: 8081 }],
-            addresses: Vec::new(),
-            labels: BTreeMap::new(),
-            annotations: BTreeMap::new(),
-        };
-        let gateway: NamespacedName = ("shop".into(), "web".into());
-        let gateways = [(gateway.clone(), Arc::new(verdict))].into();
+        let verdict = verdict(vec![GatewayPort { port: 8081, target: 8081 }]);
+        let gateways = [(gateway(), Arc::new(verdict))].into();
+        let verdicts = GatewayVerdicts { gateways, ..GatewayVerdicts::default() };
         let inputs = ServiceInputs {
             config: Arc::new(ActiveConfig::of("c", "edge", serde_json::from_value(spec).unwrap())),
-            verdicts: Arc::new(GatewayVerdicts { gateways, ..GatewayVerdicts::default() }),
-            services: Arc::new(services),
-            slices: Arc::default(),
-            gateways: None,
-            pods: Arc::default(),
-            made: BTreeMap::new(),
+            ..inputs(verdicts, &[service])
         };
         let (changes, mut brought) = inputs.plan();
         assert!(changes.is_empty(), "nobody's Service is written");
-        brought.addresses.remove(&gateway).unwrap()
+        brought.addresses.remove(&gateway()).unwrap()
     }
 
     #[test]

@@ -385,9 +385,10 @@ fn a_listener_without_its_secret_loses_no_port() {
     // It comes first, by its namespace.
     world.pair("blog", "theirs", &certificate, &key);
     world.put("Gateway", "blog", "thief", spec("theirs"));
-    assert_eq!(targets(&mut world), [None, Some(20_201)], "clients of the victim still come to its port");
+    let apart = [Some(20_200), Some(20_201)];
+    assert_eq!(targets(&mut world), apart, "clients of the victim still come to its port");
     world.pair("edge", "own", &certificate, &key);
-    assert_eq!(targets(&mut world), [Some(20_200), Some(20_201)]);
+    assert_eq!(targets(&mut world), apart);
 }
 
 #[test]
@@ -401,5 +402,38 @@ fn a_new_process_knows_by_its_service_whose_port_it_is() {
     world.put("Gateway", "edge", "victim", spec("own"));
     world.pair("blog", "theirs", &certificate, &key);
     world.put("Gateway", "blog", "thief", spec("theirs"));
-    assert_eq!(targets(&mut world), [None, Some(20_201)]);
+    assert_eq!(targets(&mut world), [Some(20_200), Some(20_201)]);
+}
+
+#[test]
+fn a_listener_whose_secret_is_gone_keeps_the_port_that_the_service_leads_to() {
+    let mut world = World::new();
+    let gateway = |from: &str| {
+        let listeners = json!([http("http", None), https("https", 443, None, "pair")]);
+        json!({"gatewayClassName": "haptic", "listeners": listeners, "allowedListeners": {"namespaces": {"from": from}}})
+    };
+    let of_set = https("https", 8443, None, "pair");
+    world.put("Gateway", "edge", "gw", gateway("Same"));
+    world.put("ListenerSet", "edge", "set", json!({"parentRef": {"name": "gw"}, "listeners": [of_set]}));
+    let led_to = |world: &mut World| {
+        let (verdicts, _) = world.resolved();
+        let ports = &verdicts.gateways[&name("edge", "gw")].ports;
+        ports.iter().map(|one| (one.port, one.target)).collect::<Vec<_>>()
+    };
+    assert_eq!(led_to(&mut world), [(80, 20_000)], "what was never served has no port");
+    world.secret("pair");
+    let all = [(80, 20_000), (443, 20_200), (8443, 20_201)];
+    assert_eq!(led_to(&mut world), all);
+    world.delete("Secret", &name("edge", "pair"));
+    assert_eq!(led_to(&mut world), all);
+    let ports: Vec<Value> = all.iter().map(|(port, to)| json!({"port": port, "targetPort": to})).collect();
+    world.apply(
+        "Service",
+        &json!({"metadata": {"namespace": "edge", "name": "svc", "labels": {"gateway.networking.k8s.io/gateway-name": "gw"}},
+            "spec": {"ports": ports}}),
+    );
+    world.model = GatewayModel::default();
+    assert_eq!(led_to(&mut world), all, "another process reads them from the Service");
+    world.put("Gateway", "edge", "gw", gateway("None"));
+    assert_eq!(led_to(&mut world), all[..2], "what is not allowed any more is given up");
 }
