@@ -262,11 +262,13 @@ impl GatewayStatusActor {
         if !self.services.begin(now) {
             return;
         }
+        let read = |kind| self.queue.store(kind).filter(|store| store.is_synced()).cloned();
         let inputs = ServiceInputs {
             verdicts: self.queue.verdicts().clone(),
             services: self.store_of(&config.spec, "v1", "services"),
             slices: self.store_of(&config.spec, "discovery.k8s.io/v1", "endpointslices"),
-            gateways: self.queue.store(GatewayKind::Gateway).filter(|store| store.is_synced()).cloned(),
+            gateways: read(GatewayKind::Gateway),
+            classes: read(GatewayKind::Class),
             pods: self.ready.clone(),
             made: std::mem::take(&mut self.made),
             config,
@@ -337,6 +339,16 @@ impl GatewayStatusActor {
         })
     }
 
+    /// Whether a GatewayClass differs: one that another controller takes over has its Gateways' Services go.
+    fn classes_differ_from(&self, before: &Snapshots) -> bool {
+        let Some(source) = self.sources.get(&GatewayKind::Class) else { return false };
+        let store = |all: &Snapshots| all.get(&source.store).cloned();
+        match (store(before), store(&self.snapshots)) {
+            (Some(before), Some(now)) => !now.is_unchanged_since(&before),
+            (before, now) => before.is_some() != now.is_some(),
+        }
+    }
+
     fn fleet_changed(&mut self, context: &mut Context<Self>) {
         let deployed = |ready: &ReadyPod| self.pods.get(&ready.pod).and_then(|state| state.deployed);
         let staying = self.ready.iter().filter(|ready| !ready.terminating);
@@ -383,7 +395,7 @@ impl Handler<StoresChanged> for GatewayStatusActor {
             return;
         }
         self.stores_changed();
-        if self.services_differ_from(&before) {
+        if self.services_differ_from(&before) || self.classes_differ_from(&before) {
             self.services.changed();
         }
         self.advance(context);

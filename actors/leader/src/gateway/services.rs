@@ -9,7 +9,7 @@ use crate::addresses::published;
 use haptic_model::{
     ActiveConfig, ReadyPod, Snapshot,
     crd::{GatewayServiceMode, GatewayServicesSpec},
-    gateway::{GatewayPort, GatewayVerdict, GatewayVerdicts, NamespacedName},
+    gateway::{GatewayPort, GatewayVerdict, GatewayVerdicts, NamespacedName, controller_name},
     pipeline::Leadership,
 };
 use haptic_runtime::{Topic, cpu};
@@ -30,6 +30,8 @@ pub(crate) struct ServiceInputs {
     pub(crate) slices: Arc<Snapshot>,
     /// The Gateways; `None`: they are not read, so none of them is known to be gone.
     pub(crate) gateways: Option<Arc<Snapshot>>,
+    /// The GatewayClasses, also those of others; `None`: they are not read.
+    pub(crate) classes: Option<Arc<Snapshot>>,
     pub(crate) pods: Arc<Vec<ReadyPod>>,
     /// Services that were made and that the store does not have yet.
     pub(crate) made: BTreeMap<NamespacedName, Arc<Value>>,
@@ -298,11 +300,14 @@ impl ServiceInputs {
         candidates.filter_map(orphan).collect()
     }
 
-    /// Whether a Gateway is of a class that is none of ours. As long as no class is known, nobody's is.
+    /// Whether a Gateway is of a class of another controller. One whose class is gone waits for it, as where somebody deletes it and makes it anew.
     fn is_of_others(&self, gateway: &Value) -> bool {
         let class = gateway.pointer("/spec/gatewayClassName").and_then(Value::as_str);
-        let classes = &self.verdicts.classes;
-        !classes.is_empty() && class.is_some_and(|class| !classes.contains_key(class))
+        let class = self.classes.as_ref().zip(class).and_then(|(classes, name)| classes.get("", name));
+        let class = class.and_then(|class| class.value().ok());
+        let theirs = class.as_ref().and_then(|class| class.pointer("/spec/controllerName")?.as_str());
+        let ours = controller_name(&self.config.spec.templating_settings.extra_context);
+        theirs.is_some_and(|theirs| theirs != ours)
     }
 }
 
@@ -422,6 +427,7 @@ mod tests {
             services: snapshot("services", services),
             slices: Arc::default(),
             gateways: None,
+            classes: None,
             pods: Arc::default(),
             made: BTreeMap::new(),
         }
@@ -445,6 +451,32 @@ mod tests {
         for services in [&[former][..], &[]] {
             assert!(matches!(reached(services), GatewayAddresses::NotAssigned(_)));
         }
+    }
+
+    #[test]
+    fn a_service_goes_with_its_gateway_and_not_while_the_class_is_away() {
+        let object =
+            |spec: Value| json!({"metadata": {"namespace": "shop", "name": "web", "uid": UID}, "spec": spec});
+        let gateway = object(json!({"gatewayClassName": "team"}));
+        let class = |name: &str, controller: &str| json!({"metadata": {"name": name}, "spec": {"controllerName": controller}});
+        let ours = class("haptic", haptic_model::gateway::CONTROLLER);
+        let theirs = class("team", "example.com/other");
+        let deleted = |gateways: &[Value], classes: &[Value]| {
+            let inputs = ServiceInputs {
+                gateways: Some(snapshot("gateways", gateways)),
+                classes: Some(snapshot("gatewayclasses", classes)),
+                ..inputs(GatewayVerdicts::default(), &[stored()])
+            };
+            let changes = inputs.plan().0;
+            matches!(changes.as_slice(), [(_, ServiceChange::Delete(ServiceKind::Service, ..))])
+        };
+        assert!(!deleted(std::slice::from_ref(&gateway), &[]));
+        assert!(
+            !deleted(std::slice::from_ref(&gateway), std::slice::from_ref(&ours)),
+            "its class may come again"
+        );
+        assert!(deleted(&[gateway], &[ours.clone(), theirs]));
+        assert!(deleted(&[], &[ours]));
     }
 
     /// How a Gateway with port 8081 is reached by a Service with these ports.
