@@ -195,6 +195,7 @@ impl ResolvedRoute {
         }
         verdicts.shrink_to_fit();
         let generation = route.metadata.generation;
+        let has_others = verdicts.len() < route.spec.parent_refs.len();
         let AskedFor { mut entries, settings, backends } = all;
         entries.iter_mut().for_each(|(_, entries)| entries.shrink_to_fit());
         Self {
@@ -205,7 +206,7 @@ impl ResolvedRoute {
             settings: settings.into(),
             backends: backends.into_iter().collect(),
             doubts: ended.doubts,
-            verdict: Some(Arc::new(RouteVerdict { generation, parents: verdicts })),
+            verdict: Some(Arc::new(RouteVerdict { generation, parents: verdicts, has_others })),
         }
     }
 }
