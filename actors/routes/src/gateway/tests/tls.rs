@@ -214,6 +214,25 @@ fn what_a_port_speaks_is_asked_for_or_told() {
 }
 
 #[test]
+fn servers_are_spoken_to_as_behind_an_ingress() {
+    let mut world = World::new();
+    world.gateway("gw", json!([http("http", None)]));
+    world.route("r", &["gw"], rules("s1"));
+    for (protocol, spoken) in [
+        ("kubernetes.io/h2c", "h2"),
+        ("h2c", "h2"),
+        ("grpc", "h2"),
+        ("http", "h1"),
+        ("kubernetes.io/ws", "h1"),
+    ] {
+        world.put("Service", "shop", "s1", json!({"ports": [{"port": 80, "appProtocol": protocol}]}));
+        let (_, all) = world.resolved();
+        let spoken_with: Vec<String> = backends(&all).into_iter().map(|(_, spoken, ..)| spoken).collect();
+        assert_eq!(spoken_with, [spoken], "{protocol}");
+    }
+}
+
+#[test]
 fn each_gateway_shows_servers_its_own_certificate() {
     let mut world = World::new();
     world.authority("shop", "ca", &pem().0);
