@@ -10,8 +10,8 @@ use haptic_model::{Bundle, BundleFile, Diagnostic, crd::Allowance};
 /// The Lua file of the built-in libraries, by the digest of its text: with the library ingress, and with the library gateway without it. It
 /// holds no value of an object.
 const OF_LIBRARIES: [&str; 2] = [
-    "510555b0bc2208108984e11bc37e5840a988289d30c6b92e3c346c9646bbd7ad",
-    "7540db382237dd2635c0b2a732fea341c09e0b7413762350a29c420351ce318d",
+    "902ea8f8b25df0e66ab44c97b0ec0ee36bc569d5a2dd7f8325edaff923beed54",
+    "a2cf066a065aba67b9906756b5654b1020686928c3ac0def9003018dab4d563b",
 ];
 
 /// Whether all that is needed is allowed. The path is that of a file, which may be the bundle's own: any of them, but of
