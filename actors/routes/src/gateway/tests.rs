@@ -594,7 +594,7 @@ fn one_route_has_no_more_entries_than_it_may() {
     let routes = all.get("routes of httproutes").unwrap();
     let entries =
         |route: &str| routes.get("shop", route).unwrap().value().unwrap()["routes"].as_array().unwrap().len();
-    assert_eq!((entries("large"), entries("small")), (5_000, 64));
+    assert_eq!((entries("large"), entries("small")), (8_192, 64));
     let conditions = &verdicts.routes[&(RouteKind::Http, name("shop", "large"))].parents[0].conditions;
     assert_eq!(said(conditions, "Accepted"), (true, "Accepted"));
     let partly = conditions.iter().find(|one| one.kind == "PartiallyInvalid").unwrap();
