@@ -10,8 +10,8 @@ use haptic_model::{Bundle, BundleFile, Diagnostic, crd::Allowance};
 /// The Lua file of the built-in libraries, by the digest of its text: with the library ingress, and with the library gateway without it. It
 /// holds no value of an object.
 const OF_LIBRARIES: [&str; 2] = [
-    "902ea8f8b25df0e66ab44c97b0ec0ee36bc569d5a2dd7f8325edaff923beed54",
-    "a2cf066a065aba67b9906756b5654b1020686928c3ac0def9003018dab4d563b",
+    "cd7d18fbed1289bb850e0bf2d330218221d4f4ee0669b79d5138c33f0d35e250",
+    "181a7e0b6d35e129362a7e82335a20f759d01ca396290edbf75eb3b2cf23dcb3",
 ];
 
 /// Whether all that is needed is allowed. The path is that of a file, which may be the bundle's own: any of them, but of
