@@ -204,7 +204,7 @@ fn route_verdict() -> RouteVerdict {
     let reference = json!({"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": "web"});
     let conditions = vec![condition("Accepted"), condition("ResolvedRefs")];
     let parent = ParentVerdict { reference: (&reference).into(), conditions, is_served: true };
-    RouteVerdict { generation: 1, parents: vec![parent] }
+    RouteVerdict { generation: 1, parents: vec![parent], has_others: false }
 }
 
 fn verdicts(gateways: &[&str], routes: &[String]) -> GatewayVerdicts {

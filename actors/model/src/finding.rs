@@ -113,7 +113,9 @@ kinds! {
     RouteNotTaken "route_not_taken" "route not taken"
         "No listener of the Gateway takes the route: nothing of it is served there. The note says why; mend the route's parentRefs and hostnames, or the Gateway's allowedRoutes.",
     RulesDropped "rules_dropped" "rules that cannot be served"
-        "A rule or hostname of a route cannot be served: requests of such a rule get an error. Write it as the note says.",
+        "A rule or hostname of a route cannot be served: requests of such a rule get an error. Where all of its rules are so, the route gets no requests. Write it as the note says.",
+    RouteUnservable "route_unservable" "route that cannot be served"
+        "No rule or hostname of a route can be served, and nobody else has a parent of it: it gets no requests, and the webhook refuses it. Write it as the note says.",
     ReferenceUnresolved "reference_unresolved" "reference that leads nowhere"
         "A route, a Gateway or a policy names what is not there or what it may not use: requests that need it get 500. Create it, or a ReferenceGrant in its namespace.",
     TlsWithoutPolicy "tls_without_policy" "server with TLS asked in clear"
@@ -231,7 +233,7 @@ impl Finding {
     /// Whether the webhook refuses an object that brings it: nothing that may come later makes it right.
     #[must_use]
     pub fn is_refused(&self) -> bool {
-        self.kind == FindingKind::RulesDropped
+        self.kind == FindingKind::RouteUnservable
     }
 
     /// As a warning about its object, for those who tell of all that is wrong.

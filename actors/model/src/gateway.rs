@@ -156,6 +156,8 @@ pub struct RouteVerdict {
     pub generation: i64,
     /// One for each parentRef of ours, in the order of the route.
     pub parents: Vec<ParentVerdict>,
+    /// Whether it names other parents, too, which are another controller's or nobody's yet.
+    pub has_others: bool,
 }
 
 /// A reference as it is written, kept as its JSON text: as a value it takes ten times the room, and there is one for each route.

@@ -152,7 +152,7 @@ fn a_pattern_of_an_object_may_not_take_megabytes() {
 
 #[test]
 fn blocks_that_add_the_same_file_hold_it_once_and_what_a_block_adds_is_counted() {
-    let add = "{{#unless (eq note \"1\")}}\n# {{add_file \"file\" (file_name \".txt\" ing.metadata.name) (repeat note 400000)}}\n{{/unless}}";
+    let add = "{{#unless (eq note \"1\")}}\n# {{add_file \"file\" (file_name \".txt\" ing.metadata.name) (repeat note 800000)}}\n{{/unless}}";
     let said = messages(faults(&with(add, "vvv")))[0].to_string();
     assert!(said.contains("blockBytes"), "{said}");
 

@@ -164,7 +164,7 @@ async fn options_of_a_class_that_cannot_be_read_are_refused() {
 }
 
 #[tokio::test]
-async fn a_route_that_can_never_be_served_is_refused_and_one_that_may_be_later_is_warned_of() {
+async fn a_route_of_which_nothing_can_be_served_is_refused_and_others_are_warned_of() {
     let resources = ["gatewayclasses", "gateways", "httproutes"];
     let api = |resources: &str| json!({"apiVersion": "gateway.networking.k8s.io/v1", "resources": resources, "enableValidationWebhook": true});
     let watched: Map<String, Value> = resources.iter().map(|one| ((*one).to_owned(), api(one))).collect();
@@ -209,21 +209,29 @@ async fn a_route_that_can_never_be_served_is_refused_and_one_that_may_be_later_i
     let regex = |value: &str| json!({"matches": [{"headers": [{"name": "a", "type": "RegularExpression", "value": value}]}]});
     let backend = |name: &str| json!({"backendRefs": [{"name": name, "port": 80}]});
     fixture.snapshots.publish(provided::snapshots(&fixture.config.spec, &given(Vec::new())).unwrap());
-    for rules in [json!([regex("(")]), json!([backend("cart"), regex("(")])] {
-        let refused = fixture.says(put(&route(rules))).await;
-        let said = message(&refused);
-        assert!(
-            said.contains("httproutes shop/cart") && said.contains("the value of header \"a\""),
-            "{said}"
-        );
+    let refused = fixture.says(put(&route(json!([regex("(")])))).await;
+    let said = message(&refused);
+    assert!(said.contains("httproutes shop/cart") && said.contains("the value of header \"a\""), "{said}");
+    let shared = object(
+        "HTTPRoute",
+        "shop",
+        "cart",
+        json!({"parentRefs": [{"name": "web"}, {"name": "of-another-controller"}], "rules": [regex("(")]}),
+    );
+    for warned_of in [route(json!([backend("cart")])), route(json!([backend("cart"), regex("(")])), shared] {
+        let warned = fixture.says(put(&warned_of)).await;
+        let ReviewAnswer::Allowed { warnings } = &warned else { panic!("{warned:?}") };
+        assert!(warnings.iter().any(|warning| warning.contains("shop/cart")), "{warnings:?}");
     }
-    let warned = fixture.says(put(&route(json!([backend("cart")])))).await;
-    let ReviewAnswer::Allowed { warnings } = &warned else { panic!("{warned:?}") };
-    assert!(warnings.iter().any(|warning| warning.contains("shop/cart")), "{warnings:?}");
     // One that is broken already may be changed in another way.
-    let broken = route(json!([regex("("), backend("cart")]));
+    let broken = route(json!([regex("(")]));
     fixture.snapshots.publish(provided::snapshots(&fixture.config.spec, &given(vec![broken])).unwrap());
-    let changed = route(json!([regex("("), backend("other")]));
+    let changed = object(
+        "HTTPRoute",
+        "shop",
+        "cart",
+        json!({"parentRefs": [{"name": "web"}], "hostnames": ["a.example"], "rules": [regex("(")]}),
+    );
     let allowed = fixture.says(put(&changed)).await;
     assert!(matches!(&allowed, ReviewAnswer::Allowed { warnings } if !warnings.is_empty()), "{allowed:?}");
 }

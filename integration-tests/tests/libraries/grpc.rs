@@ -1,8 +1,9 @@
 //! gRPC with tonic's client: one message, messages both ways at a time, trailers; and a limit of bodies around it.
 
 use crate::{
+    SERIES,
     around::service,
-    on_each_haproxy,
+    gateway, on_each_haproxy,
     options::both,
     site::{Scheme, Site},
 };
@@ -13,7 +14,7 @@ use h2::{RecvStream, server::SendResponse};
 use http::{HeaderMap, HeaderValue, Response, uri::PathAndQuery};
 use integration_tests::certificate::Authority;
 use serde_json::{Value, json};
-use std::cell::RefCell;
+use std::{cell::RefCell, time::Duration};
 use tokio::{
     net::{TcpListener, TcpStream},
     runtime::Runtime,
@@ -32,6 +33,7 @@ const HOST: &str = "a.example";
 /// A service's methods are below its name.
 const PATH: &str = "/on.Echo";
 const LIMIT: usize = 100_000;
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A message, as `google.protobuf.BytesValue`.
 type Message = Vec<u8>;
@@ -69,7 +71,9 @@ async fn serve(stream: TcpStream, tell: mpsc::UnboundedSender<bool>) {
     let mut calls = JoinSet::new();
     while let Some(Ok((request, respond))) = connection.accept().await {
         let tell = tell.clone();
-        calls.spawn(async move { tell.send(echo(request.into_body(), respond).await.is_ok()) });
+        // Servers of gRPC refuse who cannot read trailers.
+        let is_grpc = request.headers().get("te").is_some_and(|te| te == "trailers");
+        calls.spawn(async move { tell.send(echo(request.into_body(), respond).await.is_ok() && is_grpc) });
     }
 }
 
@@ -96,6 +100,34 @@ fn manifests(port: u16, authority: &Authority, options: &[(&str, &str)]) -> Vec<
     manifests.push(json!({"kind": "Secret", "metadata": {"namespace": "shop", "name": "a-tls"},
         "data": {"tls.crt": BASE64.encode(own.pem), "tls.key": BASE64.encode(own.key)}}));
     manifests
+}
+
+#[test]
+fn calls_of_one_message_are_copied() {
+    let runtime = Runtime::new().unwrap();
+    let (server, mut mirror) = (runtime.block_on(Echo::start()), runtime.block_on(Echo::start()));
+    let copied =
+        json!({"type": "RequestMirror", "requestMirror": {"backendRef": {"name": "mirror", "port": 80}}});
+    let rules = json!([{"filters": [copied], "backendRefs": [{"name": "grpc", "port": 80}]}]);
+    let mut route = gateway::route("r", &[], rules);
+    route["kind"] = "GRPCRoute".into();
+    let mut all = gateway::around();
+    all.extend([gateway::gateway("gw", json!([gateway::listener("http", None)])), route]);
+    all.extend(service("grpc", "IPv4", server.port, &["127.0.0.1"]));
+    all.extend(service("mirror", "IPv4", mirror.port, &["127.0.0.1"]));
+    for series in SERIES {
+        let site = gateway::GatewaySite::start(series, &all);
+        let asked = async {
+            let endpoint: Endpoint = format!("http://{}", site.address(80)).parse().unwrap();
+            let mut client = Grpc::new(endpoint.connect().await.unwrap());
+            client.ready().await.unwrap();
+            let codec = ProstCodec::<Message, Message>::default();
+            let answer = client.unary(Request::new(vec![b'a'; 5_000]), method("One"), codec).await.unwrap();
+            assert_eq!(answer.into_inner().len(), 5_000);
+            tokio::time::timeout(PATIENCE, mirror.gets_the_end()).await.expect("there is a copy")
+        };
+        assert!(runtime.block_on(asked), "{series:?}");
+    }
 }
 
 async fn client(site: &Site, scheme: Scheme, authority: &Authority) -> Grpc<Channel> {

@@ -74,9 +74,9 @@ fn converse(connection: &TcpStream, sender: &Sender<Copy>) -> Option<()> {
         }
     }
     let head = head.to_lowercase();
-    let body =
-        if head.contains("\ntransfer-encoding: chunked") { chunks(&mut reader)? } else { String::new() };
     let path = head.split(' ').nth(1)?.to_owned();
+    let is_whole = head.contains("\ntransfer-encoding: chunked") && !path.contains("/slow");
+    let body = if is_whole { chunks(&mut reader)? } else { String::new() };
     sender.send(Copy { head, body }).ok()?;
     let mut stream = connection;
     let answer = if path.contains("/hang") {
@@ -185,19 +185,50 @@ fn what_is_too_long_or_may_never_end_is_not_copied_and_goes_its_way() {
         |site, mirror| {
             let large = "a".repeat(12_001);
             assert_eq!(ask(site, "POST", "/on/large", "", &large), Some(1));
-            let chunked = "Transfer-Encoding: chunked\r\n";
-            let client = TcpStream::connect(site.address(Scheme::Http)).unwrap();
-            let head =
-                format!("POST /on/chunked HTTP/1.1\r\nHost: {HOST}\r\nConnection: close\r\n{chunked}\r\n");
-            (&client).write_all(format!("{head}1\r\na\r\n0\r\n\r\n").as_bytes()).unwrap();
-            let mut answer = String::new();
-            (&client).read_to_string(&mut answer).unwrap();
-            assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+            in_chunks(site, "/on/many", &[&large]);
             let largest = "b".repeat(12_000);
             assert_eq!(ask(site, "POST", "/on/last", "", &largest), Some(1));
             let first = mirror.next();
             assert!(first.head.starts_with("post /on/last "), "{}", first.head);
             assert_eq!(first.body, largest);
+        },
+    );
+}
+
+/// A request whose body comes in these chunks, a little apart.
+fn in_chunks(site: &Site, path: &str, chunks: &[&str]) {
+    let mut client = TcpStream::connect(site.address(Scheme::Http)).unwrap();
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nHost: {HOST}\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+    );
+    client.write_all(head.as_bytes()).unwrap();
+    for chunk in chunks {
+        client.write_all(format!("{:x}\r\n{chunk}\r\n", chunk.len()).as_bytes()).unwrap();
+        thread::sleep(Duration::from_millis(5));
+    }
+    client.write_all(b"0\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+}
+
+#[test]
+fn a_body_of_a_length_that_is_not_said_is_copied_as_a_whole() {
+    with(
+        &[route("shop", "on", &[COPIED])],
+        |_| {},
+        |site, mirror| {
+            let largest = "b".repeat(11_999);
+            for (chunks, body) in [
+                (vec![], String::new()),
+                (vec!["a", "bcd"], "abcd".to_owned()),
+                (vec!["a", &largest], format!("a{largest}")),
+            ] {
+                in_chunks(site, "/on/chunks", &chunks);
+                let copy = mirror.next();
+                assert!(copy.head.starts_with("post /on/chunks "), "{}", copy.head);
+                assert_eq!(copy.body, body);
+            }
         },
     );
 }
@@ -251,10 +282,17 @@ fn a_body_that_does_not_come_holds_no_request_for_ever() {
         &[slow],
         |_| {},
         |site, server| {
-            let client = TcpStream::connect(site.address(Scheme::Http)).unwrap();
-            let head = format!("POST /slow HTTP/1.1\r\nHost: {HOST}\r\nContent-Length: 6\r\n\r\nabc");
-            (&client).write_all(head.as_bytes()).unwrap();
-            assert!(server.next().head.starts_with("post /slow "), "the server has it without the rest");
+            for (length, body) in [("Content-Length: 6", "abc"), ("Transfer-Encoding: chunked", "1\r\na\r\n")]
+            {
+                let mut client = TcpStream::connect(site.address(Scheme::Http)).unwrap();
+                let head = format!("POST /slow HTTP/1.1\r\nHost: {HOST}\r\n{length}\r\n\r\n{body}");
+                client.write_all(head.as_bytes()).unwrap();
+                let asked = server.next().head;
+                assert!(
+                    asked.starts_with("post /slow "),
+                    "the server has it without the rest: {length} {asked}"
+                );
+            }
         },
     );
 }

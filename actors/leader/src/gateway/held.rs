@@ -82,7 +82,7 @@ impl HeldRoute {
             }
             _ => return None,
         };
-        Some(RouteVerdict { generation, parents })
+        Some(RouteVerdict { generation, parents, has_others: false })
     }
 
     fn left_out(&self, parent: &Value) -> ParentVerdict {
@@ -157,7 +157,7 @@ mod tests {
         };
         let conditions = vec![condition("Accepted", ""), condition(PARTIALLY_INVALID, "Dropped Rule 0")];
         let parent = ParentVerdict { reference: (&reference).into(), conditions, is_served: true };
-        let former = RouteVerdict { generation: 1, parents: vec![parent] };
+        let former = RouteVerdict { generation: 1, parents: vec![parent], has_others: false };
         let route = |generation: i64| {
             json!({"metadata": {"generation": generation},
                 "spec": {"parentRefs": [{"name": "foreign"}, reference, {"kind": "Service", "group": "", "name": "gw"}]}})

@@ -325,7 +325,7 @@ mod tests {
         let reference = json!({"name": "web"});
         let parent =
             ParentVerdict { reference: (&reference).into(), conditions: vec![accepted], is_served: true };
-        let verdict = RouteVerdict { generation, parents: vec![parent] };
+        let verdict = RouteVerdict { generation, parents: vec![parent], has_others: false };
         let name = ("shop".into(), "a".into());
         let routes = [((RouteKind::Http, name), Arc::new(verdict))].into_iter().collect();
         Arc::new(GatewayVerdicts { routes, ..GatewayVerdicts::default() })

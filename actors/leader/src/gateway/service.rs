@@ -203,6 +203,11 @@ pub(crate) fn gateway_of(service: &Value) -> Option<(String, String)> {
     (is_gateway && is_ours).then(|| (name.to_owned(), uid.to_owned()))
 }
 
+/// Whether `service` was made for this Gateway.
+pub(crate) fn is_of(service: &Value, gateway: &str, uid: &str) -> bool {
+    gateway_of(service).is_some_and(|(name, owner)| name == gateway && owner == uid)
+}
+
 /// What makes `found` what is `wanted`, as a merge patch; `None`: nothing has to be done.
 pub(crate) fn correction(found: &Value, wanted: &Value) -> Option<Value> {
     let mut patch = Map::new();

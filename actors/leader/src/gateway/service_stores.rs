@@ -16,6 +16,14 @@ pub(crate) fn store(
     name.and_then(|(name, _)| snapshots.get(name)).cloned().unwrap_or_default()
 }
 
+/// Whether a GatewayClass differs, which another controller may have taken over: the Services of its Gateways go then.
+pub(crate) fn classes_differ(store: &str, before: &Snapshots, now: &Snapshots) -> bool {
+    match (before.get(store), now.get(store)) {
+        (Some(before), Some(now)) => !now.is_unchanged_since(before),
+        (before, now) => before.is_some() != now.is_some(),
+    }
+}
+
 /// Whether a Service or EndpointSlice of a Gateway differs between `before` and `now`, or the one that all share.
 pub(crate) fn differ(spec: &HAProxyTemplateConfigSpec, before: &Snapshots, now: &Snapshots) -> bool {
     let shared = spec.controller.ingress_status.as_ref().and_then(|shared| shared.service.as_ref());

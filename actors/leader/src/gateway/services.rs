@@ -9,7 +9,7 @@ use crate::addresses::published;
 use haptic_model::{
     ActiveConfig, ReadyPod, Snapshot,
     crd::{GatewayServiceMode, GatewayServicesSpec},
-    gateway::{GatewayPort, GatewayVerdict, GatewayVerdicts, NamespacedName},
+    gateway::{GatewayPort, GatewayVerdict, GatewayVerdicts, NamespacedName, controller_name},
     pipeline::Leadership,
 };
 use haptic_runtime::{Topic, cpu};
@@ -30,6 +30,8 @@ pub(crate) struct ServiceInputs {
     pub(crate) slices: Arc<Snapshot>,
     /// The Gateways; `None`: they are not read, so none of them is known to be gone.
     pub(crate) gateways: Option<Arc<Snapshot>>,
+    /// The GatewayClasses, also those of others; `None`: they are not read.
+    pub(crate) classes: Option<Arc<Snapshot>>,
     pub(crate) pods: Arc<Vec<ReadyPod>>,
     /// Services that were made and that the store does not have yet.
     pub(crate) made: BTreeMap<NamespacedName, Arc<Value>>,
@@ -203,16 +205,24 @@ impl ServiceInputs {
             known.insert(service_name.clone(), made.clone());
         }
         let stored = stored.or_else(|| self.made.get(&service_name).cloned());
-        let Some(wanted) = service::service(name, verdict, self.spec()) else {
-            return Ok(Some(GatewayAddresses::NotAssigned("no listener of it is served".into())));
+        let wanted = service::service(name, verdict, self.spec());
+        let owned = match &wanted {
+            Some(wanted) => {
+                let service_change = change(ServiceKind::Service, service_name, stored.as_deref(), wanted)?;
+                changes.extend(service_change.map(|change| (name.clone(), change)));
+                stored.filter(|stored| service::ownership(stored, wanted) == Ownership::Current)
+            }
+            // Nobody takes it away, so that the Gateway is still reached by it.
+            None => stored.filter(|stored| service::is_of(stored, &name.1, &verdict.uid)),
         };
-        let service_change = change(ServiceKind::Service, service_name, stored.as_deref(), &wanted)?;
-        changes.extend(service_change.map(|change| (name.clone(), change)));
-        let owned = stored.filter(|stored| service::ownership(stored, &wanted) == Ownership::Current);
-        let Some(service) = owned else { return Ok(None) };
+        let Some(service) = owned else {
+            let unserved = || GatewayAddresses::NotAssigned("no listener of it is served".into());
+            return Ok(wanted.is_none().then(unserved));
+        };
         // Ports are those of the Service as it will be.
         let mut leading = (*service).clone();
-        if let (Some(to), Some(from)) = (leading.pointer_mut("/spec/ports"), wanted.pointer("/spec/ports")) {
+        let led_to = wanted.as_ref().and_then(|wanted| wanted.pointer("/spec/ports"));
+        if let (Some(to), Some(from)) = (leading.pointer_mut("/spec/ports"), led_to) {
             to.clone_from(from);
         }
         for slice in service::slices(&leading, &self.pods) {
@@ -290,11 +300,14 @@ impl ServiceInputs {
         candidates.filter_map(orphan).collect()
     }
 
-    /// Whether a Gateway is of a class that is none of ours. As long as no class is known, nobody's is.
+    /// Whether a Gateway is of a class of another controller. One whose class is gone waits for it, as where somebody deletes it and makes it anew.
     fn is_of_others(&self, gateway: &Value) -> bool {
         let class = gateway.pointer("/spec/gatewayClassName").and_then(Value::as_str);
-        let classes = &self.verdicts.classes;
-        !classes.is_empty() && class.is_some_and(|class| !classes.contains_key(class))
+        let class = self.classes.as_ref().zip(class).and_then(|(classes, name)| classes.get("", name));
+        let class = class.and_then(|class| class.value().ok());
+        let theirs = class.as_ref().and_then(|class| class.pointer("/spec/controllerName")?.as_str());
+        let ours = controller_name(&self.config.spec.templating_settings.extra_context);
+        theirs.is_some_and(|theirs| theirs != ours)
     }
 }
 
@@ -365,6 +378,107 @@ mod tests {
     use haptic_model::{Object, ObjectRef};
     use serde_json::json;
 
+    const UID: &str = "uid";
+
+    fn gateway() -> NamespacedName {
+        ("shop".into(), "web".into())
+    }
+
+    fn verdict(ports: Vec<GatewayPort>) -> GatewayVerdict {
+        GatewayVerdict {
+            generation: 1,
+            uid: UID.into(),
+            conditions: Vec::new(),
+            listeners: Vec::new(),
+            attached_listener_sets: 0,
+            ports,
+            addresses: Vec::new(),
+            labels: BTreeMap::new(),
+            annotations: BTreeMap::new(),
+        }
+    }
+
+    fn snapshot(plural: &str, objects: &[Value]) -> Arc<Snapshot> {
+        let mut all = Snapshot::full();
+        for object in objects {
+            let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
+            let reference = Arc::new(ObjectRef::new(plural, text("namespace"), text("name")));
+            let key = [reference.namespace.clone(), reference.name.clone()].into();
+            all.apply(Object { reference, version: 0, json: object.to_string().into_bytes().into() }, key);
+        }
+        Arc::new(all)
+    }
+
+    /// The Service of the Gateway, as the API server stores it.
+    fn stored() -> Value {
+        let ports = vec![GatewayPort { port: 443, target: 20_200 }];
+        let mut service =
+            service::service(&gateway(), &verdict(ports), &GatewayServicesSpec::default()).unwrap();
+        service["metadata"]["uid"] = json!("of-service");
+        service["status"] = json!({"loadBalancer": {"ingress": [{"ip": "192.0.2.7"}]}});
+        service
+    }
+
+    fn inputs(verdicts: GatewayVerdicts, services: &[Value]) -> ServiceInputs {
+        let spec = json!({"credentialsSecretRef": {"name": "c"}, "podSelector": {"matchLabels": {"a": "b"}}});
+        ServiceInputs {
+            config: Arc::new(ActiveConfig::of("c", "edge", serde_json::from_value(spec).unwrap())),
+            verdicts: Arc::new(verdicts),
+            services: snapshot("services", services),
+            slices: Arc::default(),
+            gateways: None,
+            classes: None,
+            pods: Arc::default(),
+            made: BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn a_gateway_without_a_port_is_still_reached_by_the_service_that_it_has() {
+        let gateways = [(gateway(), Arc::new(verdict(Vec::new())))].into();
+        let verdicts = GatewayVerdicts { gateways, ..GatewayVerdicts::default() };
+        let reached = |services: &[Value]| {
+            let (changes, mut brought) = inputs(verdicts.clone(), services).plan();
+            assert!(changes.is_empty());
+            brought.addresses.remove(&gateway()).unwrap()
+        };
+        let mut former = stored();
+        former["metadata"]["ownerReferences"][0]["uid"] = json!("of-a-former-one");
+        assert_eq!(
+            reached(&[stored()]),
+            GatewayAddresses::Assigned(vec![("IPAddress", "192.0.2.7".to_owned())])
+        );
+        for services in [&[former][..], &[]] {
+            assert!(matches!(reached(services), GatewayAddresses::NotAssigned(_)));
+        }
+    }
+
+    #[test]
+    fn a_service_goes_with_its_gateway_and_not_while_the_class_is_away() {
+        let object =
+            |spec: Value| json!({"metadata": {"namespace": "shop", "name": "web", "uid": UID}, "spec": spec});
+        let gateway = object(json!({"gatewayClassName": "team"}));
+        let class = |name: &str, controller: &str| json!({"metadata": {"name": name}, "spec": {"controllerName": controller}});
+        let ours = class("haptic", haptic_model::gateway::CONTROLLER);
+        let theirs = class("team", "example.com/other");
+        let deleted = |gateways: &[Value], classes: &[Value]| {
+            let inputs = ServiceInputs {
+                gateways: Some(snapshot("gateways", gateways)),
+                classes: Some(snapshot("gatewayclasses", classes)),
+                ..inputs(GatewayVerdicts::default(), &[stored()])
+            };
+            let changes = inputs.plan().0;
+            matches!(changes.as_slice(), [(_, ServiceChange::Delete(ServiceKind::Service, ..))])
+        };
+        assert!(!deleted(std::slice::from_ref(&gateway), &[]));
+        assert!(
+            !deleted(std::slice::from_ref(&gateway), std::slice::from_ref(&ours)),
+            "its class may come again"
+        );
+        assert!(deleted(&[gateway], &[ours.clone(), theirs]));
+        assert!(deleted(&[], &[ours]));
+    }
+
     /// How a Gateway with port 8081 is reached by a Service with these ports.
     fn reached(ports: &Value, addresses: &Value) -> GatewayAddresses {
         let spec = json!({
@@ -374,36 +488,16 @@ mod tests {
         });
         let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"namespace": "edge", "name": "haptic"},
             "spec": {"type": "ClusterIP", "clusterIP": "10.96.0.9", "ports": ports}});
-        let mut services = Snapshot::full();
-        let reference = Arc::new(ObjectRef::new("services", "edge", "haptic"));
-        let json = service.to_string().into_bytes().into();
-        services
-            .apply(Object { reference, version: 0, json }, [Arc::from("edge"), Arc::from("haptic")].into());
-        let verdict = GatewayVerdict {
-            generation: 1,
-            uid: "uid".into(),
-            conditions: Vec::new(),
-            listeners: Vec::new(),
-            attached_listener_sets: 0,
-            ports: vec![GatewayPort { port: 8081, target: 8081 }],
-            addresses: Vec::new(),
-            labels: BTreeMap::new(),
-            annotations: BTreeMap::new(),
-        };
-        let gateway: NamespacedName = ("shop".into(), "web".into());
-        let gateways = [(gateway.clone(), Arc::new(verdict))].into();
+        let verdict = verdict(vec![GatewayPort { port: 8081, target: 8081 }]);
+        let gateways = [(gateway(), Arc::new(verdict))].into();
+        let verdicts = GatewayVerdicts { gateways, ..GatewayVerdicts::default() };
         let inputs = ServiceInputs {
             config: Arc::new(ActiveConfig::of("c", "edge", serde_json::from_value(spec).unwrap())),
-            verdicts: Arc::new(GatewayVerdicts { gateways, ..GatewayVerdicts::default() }),
-            services: Arc::new(services),
-            slices: Arc::default(),
-            gateways: None,
-            pods: Arc::default(),
-            made: BTreeMap::new(),
+            ..inputs(verdicts, &[service])
         };
         let (changes, mut brought) = inputs.plan();
         assert!(changes.is_empty(), "nobody's Service is written");
-        brought.addresses.remove(&gateway).unwrap()
+        brought.addresses.remove(&gateway()).unwrap()
     }
 
     #[test]

@@ -108,7 +108,10 @@ impl GatewayState {
         self.queue_stored();
         let differ =
             |config: &Arc<ActiveConfig>| service_stores::differ(&config.spec, &before, &self.snapshots);
-        if self.config.as_ref().is_some_and(differ) {
+        let classes = self.sources.get(&GatewayKind::Class);
+        let classes_differ =
+            classes.is_some_and(|of| service_stores::classes_differ(&of.store, &before, &self.snapshots));
+        if classes_differ || self.config.as_ref().is_some_and(differ) {
             self.services.changed();
         }
     }

@@ -211,7 +211,7 @@ fn listeners_that_are_gone_leave_the_status_and_what_is_wrong_with_a_gateway_is_
 #[test]
 fn a_route_at_a_listener_that_is_not_served_is_not_programmed() {
     let unserved = ParentVerdict { is_served: false, ..parent("web", true) };
-    let verdict = RouteVerdict { generation: 1, parents: vec![unserved] };
+    let verdict = RouteVerdict { generation: 1, parents: vec![unserved], has_others: false };
     let mut scene = Scene::new(json!({})).run(&[7]);
     let parts = parts_of_route(&verdict);
     scene.since = RenderedSince::after(None, 1, parts, Generation(7));
@@ -231,14 +231,14 @@ fn who_knows_a_newer_generation_is_not_overwritten() {
             "observedGeneration": generation, "lastTransitionTime": "2026-01-01T00:00:00Z"});
         json!({"parents": [{"controllerName": OURS, "parentRef": {"name": "web"}, "conditions": [condition]}]})
     };
-    let verdict = RouteVerdict { generation: 1, parents: vec![parent("web", false)] };
+    let verdict = RouteVerdict { generation: 1, parents: vec![parent("web", false)], has_others: false };
     assert_eq!(Scene::new(entry(2)).route(&verdict), GatewayStatusChange::default());
     assert!(!Scene::new(entry(1)).route(&verdict).fields.is_empty());
 }
 
 #[test]
 fn of_a_route_that_is_not_ours_any_more_only_our_entries_go() {
-    let verdict = RouteVerdict { generation: 1, parents: vec![parent("web", true)] };
+    let verdict = RouteVerdict { generation: 1, parents: vec![parent("web", true)], has_others: false };
     let foreign =
         json!({"controllerName": "example.com/other", "parentRef": {"name": "x"}, "conditions": null});
     let mut scene = Scene::new(json!({"parents": [foreign]}));
@@ -296,7 +296,7 @@ proptest! {
         steps in proptest::collection::vec(step(), 1..25),
     ) {
         let mut scene = Scene::new(Value::Null);
-        let mut verdict = RouteVerdict { generation: 1, parents: Vec::new() };
+        let mut verdict = RouteVerdict { generation: 1, parents: Vec::new(), has_others: false };
         for (number, step) in steps.into_iter().enumerate() {
             if scene.object["status"].is_null() {
                 scene.object["status"] = json!({"parents": []});

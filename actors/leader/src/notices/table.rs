@@ -105,6 +105,7 @@ pub const NOTICES: &[NoticeKind] = &[
     normal("Released", "Render", "object that was held back", "The object is good again, and in force."),
     found(FindingKind::RouteNotTaken),
     found(FindingKind::RulesDropped),
+    found(FindingKind::RouteUnservable),
     warning(
         "Warned",
         "Render",

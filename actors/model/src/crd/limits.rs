@@ -29,7 +29,7 @@ pub struct LimitsSpec {
     pub watched_bytes: Option<usize>,
     /// Bytes that the block of one object may print into one file, with what is noted of each line and value: where it comes from;
     /// and of what is kept of it besides: files that it adds, what is said about it, what it reads.
-    /// An object whose block takes more is held back. One that is as large as any may be, printed once.
+    /// An object whose block takes more is held back. The default has 256 bytes for each of `routesPerObject`.
     #[schemars(range(min = 1))]
     pub block_bytes: usize,
     /// Bytes of the values that functions make for the block of one object in one file (`split`, `b64decode`, `json` and so on),
@@ -37,7 +37,7 @@ pub struct LimitsSpec {
     #[schemars(range(min = 1))]
     pub value_bytes: usize,
     /// Routes of one object, and hosts that one object brings certificates for. Those that come last in it are left out, with a
-    /// warning.
+    /// warning. The default has room for the largest HTTPRoute, of 128 matches and 16 hostnames, at four listeners.
     #[schemars(range(min = 1))]
     pub routes_per_object: usize,
     /// Bytes of one file while it is printed, with what is noted of its lines. The objects of one namespace may print half of
@@ -69,9 +69,9 @@ impl Default for LimitsSpec {
             objects_per_namespace: 20_000,
             store_bytes: 128 << 20,
             watched_bytes: None,
-            block_bytes: 1 << 20,
+            block_bytes: 2 << 20,
             value_bytes: 32 << 20,
-            routes_per_object: 5_000,
+            routes_per_object: 8_192,
             file_bytes: 64 << 20,
             map_entries: 1_000_000,
             servers: 60_000,

@@ -146,6 +146,7 @@ impl ResolvedRoute {
         let no_policies = BackendPolicies::default();
         let passed = (kind == RouteKind::Tls).then(|| read(&no_policies));
         let broken = unsupported(&ended.rules);
+        let is_rejected = matches!(broken, Some((true, _)));
         let (hostnames, unread) = read_hostnames(&route.spec.hostnames);
         let (mut attached, mut gateways) = (BTreeSet::new(), BTreeSet::new());
         let mut verdicts = Vec::new();
@@ -162,10 +163,11 @@ impl ResolvedRoute {
                 Err(refused) => vec![refused],
                 Ok(taken) => {
                     for listener in taken {
-                        if !matches!(broken, Some((true, _))) {
-                            attached.insert(listener.id.clone());
-                        }
                         gateways.insert(listener.gateway.clone());
+                        if is_rejected {
+                            continue;
+                        }
+                        attached.insert(listener.id.clone());
                         let of_listener = levels_of(listener, &hostnames).into_iter();
                         if is_passed(&listener) {
                             passed_levels.extend(of_listener.map(|level| (level, None)));
@@ -200,6 +202,7 @@ impl ResolvedRoute {
         }
         verdicts.shrink_to_fit();
         let generation = route.metadata.generation;
+        let has_others = verdicts.len() < route.spec.parent_refs.len();
         let AskedFor { mut entries, settings, backends } = all;
         entries.iter_mut().for_each(|(_, entries)| entries.shrink_to_fit());
         Self {
@@ -210,7 +213,7 @@ impl ResolvedRoute {
             settings: settings.into(),
             backends: backends.into_iter().collect(),
             doubts: ended.doubts,
-            verdict: Some(Arc::new(RouteVerdict { generation, parents: verdicts })),
+            verdict: Some(Arc::new(RouteVerdict { generation, parents: verdicts, has_others })),
         }
     }
 }
@@ -408,7 +411,11 @@ fn partly_invalid(
 
 /// Whether nothing of a route can be done, and what cannot.
 fn unsupported(rules: &[ResolvedRule]) -> Option<(bool, String)> {
-    let why = |rule: &ResolvedRule| rule.unsupported.as_deref().map(sentence_of_rule);
+    let is_all = rules.iter().all(|rule| rule.unsupported.is_some());
+    let why = |rule: &ResolvedRule| {
+        let why = rule.unsupported.as_deref()?;
+        Some(if is_all { format!("{why}; the route gets no requests") } else { sentence_of_rule(why) })
+    };
     let partly = |rule: &ResolvedRule| rule.dropped.as_deref().map(sentence_of_share);
     let broken: Vec<(usize, String)> = rules
         .iter()
@@ -422,7 +429,6 @@ fn unsupported(rules: &[ResolvedRule]) -> Option<(bool, String)> {
         [one] => format!("; rule {one} cannot be done either"),
         some => format!("; rules {} cannot be done either", some.join(", ")),
     };
-    let is_all = rules.iter().all(|rule| rule.unsupported.is_some());
     Some((is_all, format!("Dropped Rule {number}: {sentence}{others}")))
 }
 

@@ -84,7 +84,19 @@ pub(super) fn of_listener_set(verdict: &ListenerSetVerdict) -> Vec<Finding> {
 }
 
 pub(super) fn of_route(verdict: &RouteVerdict) -> Vec<Finding> {
-    of_parents(&verdict.parents, FindingKind::RouteNotTaken)
+    let mut found = of_parents(&verdict.parents, FindingKind::RouteNotTaken);
+    if is_unservable(verdict) {
+        let dropped = found.iter_mut().filter(|one| one.kind == FindingKind::RulesDropped);
+        dropped.for_each(|one| one.kind = FindingKind::RouteUnservable);
+    }
+    found
+}
+
+/// Whether nothing of a route can be served, here or by anybody else whom it names.
+fn is_unservable(verdict: &RouteVerdict) -> bool {
+    let mut conditions = verdict.parents.iter().flat_map(|parent| &parent.conditions);
+    !verdict.has_others
+        && conditions.any(|one| (one.kind, one.holds, one.reason) == ("Accepted", false, "UnsupportedValue"))
 }
 
 /// What is served otherwise than its user may think, the first of it.

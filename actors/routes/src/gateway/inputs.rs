@@ -130,6 +130,8 @@ impl GatewayInputs {
                 .collect();
         let written = |gateway: &NamespacedName, port: u16| written(sources.services, gateway, port);
         let ports = ports::give(settings, &asked, &kept, remembered.ports, written);
+        let kept: GivenPorts =
+            kept.into_iter().filter_map(|port| ports.get(&port).map(|target| (port, *target))).collect();
         assign(&mut drafts, &ports, matches!(settings.ports, PortMode::Same { .. }));
         let judged_by = PolicySurroundings { authority: sources.authority, has_port: sources.has_port };
         let policies = BackendPolicies::of(sources.policies, judged_by);
@@ -145,14 +147,14 @@ impl GatewayInputs {
             spelling,
             ..Self::default()
         };
-        drafts.into_iter().for_each(|draft| ground.take(draft));
+        drafts.into_iter().for_each(|draft| ground.take(draft, &kept));
         ground
     }
 
-    fn take(&mut self, draft: Draft<'_>) {
+    fn take(&mut self, draft: Draft<'_>, kept: &GivenPorts) {
         let Draft { gateway, own, sets, refused, client } = draft;
         let name = gateway.metadata.key();
-        let mut used = BTreeMap::new();
+        let mut used = ports_kept_by(&name, kept);
         let all = own.iter().chain(sets.iter().flat_map(|(_, _, listeners)| listeners));
         for listener in all.filter(|listener| listener.is_served) {
             used.extend(listener.target.map(|target| (listener.port, target)));
@@ -394,13 +396,21 @@ fn ports_of<'d>(
     drafts: &'d [Draft<'_>],
     is_one: impl Fn(&GatewayListener) -> bool + 'd,
 ) -> impl Iterator<Item = AskedPort> + 'd {
-    let all = drafts
-        .iter()
-        .flat_map(|draft| draft.own.iter().chain(draft.sets.iter().flat_map(|(_, _, listeners)| listeners)));
+    let all = drafts.iter().flat_map(|draft| {
+        let allowed = draft.sets.iter().filter(|(_, is_allowed, _)| *is_allowed);
+        draft.own.iter().chain(allowed.flat_map(|(_, _, listeners)| listeners))
+    });
     all.filter(move |listener| is_one(listener)).filter_map(|listener| {
         let (gateway, transport) = (listener.gateway.clone(), listener.protocol?.transport());
         Some(AskedPort { gateway, port: listener.port, transport })
     })
+}
+
+/// A Gateway's part of those that are `kept`: its ports and those of HAProxy behind them.
+fn ports_kept_by(gateway: &NamespacedName, kept: &GivenPorts) -> BTreeMap<u16, u16> {
+    let first = AskedPort { gateway: gateway.clone(), port: 0, transport: PortTransport::Plain };
+    let own = kept.range(first..).take_while(|(one, _)| one.gateway == *gateway);
+    own.map(|(one, target)| (one.port, *target)).collect()
 }
 
 /// Gives listeners their ports. Gateways that share ports conflict as listeners of one do.

@@ -211,7 +211,7 @@ mod tests {
             ports,
             namespace_share,
             has_infrastructure: false,
-            routes_per_object: 5_000,
+            routes_per_object: 8_192,
             spelling: crate::matching::path::Spelling::default(),
             options: crate::options::Settings::default(),
         }

@@ -6,6 +6,7 @@ use super::{
     policies::{BackendClient, BackendPolicies, BackendTls},
     retries::RetryProfile,
 };
+use crate::services::is_http2;
 use haptic_model::gateway::NamespacedName;
 use std::sync::Arc;
 
@@ -174,7 +175,7 @@ impl WantedBackend<'_> {
         if let Some(why) = self.language.refusal(protocol.as_deref(), tls.is_some()) {
             return bad("UnsupportedProtocol", format!("port {port} of Service {of}/{called} {why}"));
         }
-        let is_h2 = protocol.as_deref() == Some("kubernetes.io/h2c");
+        let is_h2 = protocol.as_deref().is_some_and(is_http2);
         let protocol = match (self.language, &tls) {
             (ServerLanguage::Any, None) => "tcp",
             (ServerLanguage::Any, Some(_)) => "tcps",

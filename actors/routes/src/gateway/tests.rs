@@ -557,6 +557,23 @@ fn what_is_not_accepted_does_not_count_as_attached() {
 }
 
 #[test]
+fn a_route_that_is_not_accepted_takes_no_requests() {
+    let mut world = World::new();
+    world.gateway("gw", json!([http("http", None)]));
+    let parents = json!([{"name": "gw", "namespace": "edge"}]);
+    let backoff =
+        json!({"retry": {"codes": [503], "backoff": "1s"}, "backendRefs": [{"name": "s1", "port": 80}]});
+    for (rules, is_there) in [(json!([backoff]), false), (json!([backoff, rules("s1")[0]]), true)] {
+        let spec = json!({"parentRefs": parents, "hostnames": ["a.r.example"], "rules": rules});
+        world.put("HTTPRoute", "shop", "young", spec);
+        let (verdicts, all) = world.resolved();
+        let conditions = &verdicts.routes[&(RouteKind::Http, name("shop", "young"))].parents[0].conditions;
+        assert_eq!(said(conditions, "Accepted").0, is_there, "{rules}");
+        assert_eq!(all.get("routes of httproutes").unwrap().get("shop", "young").is_some(), is_there);
+    }
+}
+
+#[test]
 fn one_route_has_no_more_entries_than_it_may() {
     let mut world = World::new();
     let listeners = (0..64).map(|number| {
@@ -577,7 +594,7 @@ fn one_route_has_no_more_entries_than_it_may() {
     let routes = all.get("routes of httproutes").unwrap();
     let entries =
         |route: &str| routes.get("shop", route).unwrap().value().unwrap()["routes"].as_array().unwrap().len();
-    assert_eq!((entries("large"), entries("small")), (5_000, 64));
+    assert_eq!((entries("large"), entries("small")), (8_192, 64));
     let conditions = &verdicts.routes[&(RouteKind::Http, name("shop", "large"))].parents[0].conditions;
     assert_eq!(said(conditions, "Accepted"), (true, "Accepted"));
     let partly = conditions.iter().find(|one| one.kind == "PartiallyInvalid").unwrap();

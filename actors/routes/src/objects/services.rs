@@ -292,9 +292,13 @@ impl PortTarget {
 fn spoken_by(app_protocol: &str) -> Option<&'static str> {
     match app_protocol {
         "https" | "kubernetes.io/wss" => Some("https"),
-        "kubernetes.io/h2c" | "h2c" | "grpc" => Some("h2"),
-        _ => None,
+        _ => is_http2(app_protocol).then_some("h2"),
     }
+}
+
+/// Whether servers speak HTTP/2 without TLS, behind Ingresses and routes alike.
+pub(crate) fn is_http2(app_protocol: &str) -> bool {
+    matches!(app_protocol, "kubernetes.io/h2c" | "h2c" | "grpc")
 }
 
 impl ServicePorts {

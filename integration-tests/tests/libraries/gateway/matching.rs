@@ -112,6 +112,27 @@ fn more_is_asked_first_over_all_routes() {
 }
 
 #[test]
+fn lines_of_one_header_are_one_value() {
+    let to_beta =
+        |name: &str, value: &str| json!([{"path": {"value": "/x"}, "headers": [header(name, value)]}]);
+    let rules = json!([
+        {"matches": to_beta("X-User", "zzz,beta"), "backendRefs": to(2)},
+        {"matches": to_beta("X-User", "beta"), "backendRefs": to(1)},
+    ]);
+    on_each(&site(vec![route("r", &[], rules)]), |site| {
+        for (headers, service) in [
+            ("X-User: beta\r\n", Some(1)),
+            ("X-User: zzz\r\nx-user: beta\r\n", Some(2)),
+            ("X-User: zzz,beta\r\n", Some(2)),
+            ("X-User: beta\r\nX-User: zzz\r\n", None),
+        ] {
+            let answer = site.ask(80, None, "GET", "a.example", "/x", headers);
+            assert_eq!(answer.service(), service, "{headers:?}: {answer:?}");
+        }
+    });
+}
+
+#[test]
 fn of_the_same_the_older_route_and_the_first_rule_count() {
     let one = |number: u8| json!([{"matches": [path("PathPrefix", "/x")], "backendRefs": to(number)}]);
     let conditional = |number: u8| json!([{"matches": [json!({"path": {"value": "/y"}, "headers": [header("a", "b")]})], "backendRefs": to(number)}]);

@@ -53,3 +53,31 @@ fn a_route_with_sixteen_rules_of_eight_matches_each_is_served() {
         assert_eq!(site.get("a.example", "/0/x").status, 404);
     });
 }
+
+#[test]
+fn the_largest_route_is_served_at_each_of_four_listeners() {
+    let listeners = ["a", "b", "c", "d"].into_iter().zip(80..);
+    let listeners = listeners.map(|(name, port)| {
+        let mut listener = listener(name, None);
+        listener["port"] = port.into();
+        listener
+    });
+    let rule = |rule: u8| {
+        let paths =
+            (0..8).map(|number| json!({"path": {"value": format!("/of-a-longer-path/{rule}/{number}")}}));
+        json!({"matches": paths.collect::<Vec<_>>(), "backendRefs": to(1 + rule)})
+    };
+    let hostnames: Vec<String> =
+        (0..16).map(|number| format!("host-{number}.some.customer.example")).collect();
+    let hostnames: Vec<&str> = hostnames.iter().map(String::as_str).collect();
+    let mut all = around();
+    all.push(gateway("gw", listeners.collect()));
+    all.push(route("large", &hostnames, (0..16).map(rule).collect()));
+    on_each(&all, |site| {
+        for (port, host, rule) in [(80, hostnames[0], 0), (81, hostnames[7], 7), (83, hostnames[15], 15)] {
+            let path = format!("/of-a-longer-path/{rule}/7");
+            let answer = site.ask(port, None, "GET", host, &path, "");
+            assert_eq!(answer.service(), Some(1 + rule), "{port} {host}: {answer:?}");
+        }
+    });
+}

@@ -21,12 +21,14 @@ impl GatewayState {
         if !self.services.begin(now) {
             return None;
         }
+        let read = |kind| self.queue.store(kind).filter(|store| store.is_synced()).cloned();
         let store = |version, plural| service_stores::store(&config.spec, &self.snapshots, version, plural);
         Some(ServiceInputs {
             verdicts: self.queue.verdicts().clone(),
             services: store("v1", "services"),
             slices: store("discovery.k8s.io/v1", "endpointslices"),
-            gateways: self.queue.store(GatewayKind::Gateway).filter(|store| store.is_synced()).cloned(),
+            gateways: read(GatewayKind::Gateway),
+            classes: read(GatewayKind::Class),
             pods: self.ready.clone(),
             made: std::mem::take(&mut self.made),
             config,

@@ -32,7 +32,7 @@ fn a_route_is_told_of_until_it_is_right() {
     let regex =
         json!([{"matches": [{"headers": [{"name": "a", "type": "RegularExpression", "value": "("}]}]}]);
     world.put("HTTPRoute", "shop", "cart", json!({"parentRefs": parent, "rules": regex}));
-    assert_eq!(kinds(&mut world, "httproutes", "shop", "cart"), [FindingKind::RulesDropped]);
+    assert_eq!(kinds(&mut world, "httproutes", "shop", "cart"), [FindingKind::RouteUnservable]);
     world.delete("HTTPRoute", &name("shop", "cart"));
     assert_eq!(kinds(&mut world, "httproutes", "shop", "cart"), []);
 }
@@ -55,7 +55,8 @@ fn a_backend_whose_filter_cannot_be_done_leaves_the_rule_accepted() {
         assert_eq!(said(conditions, "Accepted").0, accepted, "{refs}");
         assert_eq!(said(conditions, "PartiallyInvalid").0, accepted, "{refs}");
         let told = found(&mut world, "httproutes", "shop", "cart");
-        let [(FindingKind::RulesDropped, sentence)] = told.as_slice() else { panic!("{told:?}") };
+        let [(kind, sentence)] = told.as_slice() else { panic!("{told:?}") };
+        assert_eq!(*kind == FindingKind::RulesDropped, accepted, "{kind}");
         assert!(sentence.starts_with("Dropped Rule 0: "), "{sentence}");
         assert_eq!(sentence.contains("backendRef s2: filter ExtensionRef"), accepted, "{sentence}");
     }
@@ -185,6 +186,32 @@ fn a_list_is_written_with_the_route_that_has_most_of_it() {
 }
 
 #[test]
+fn only_a_route_of_which_nobody_can_serve_anything_is_refused() {
+    let mut world = World::new();
+    world.gateway("gw", json!([http("http", None)]));
+    let (ours, other) = (json!({"name": "gw", "namespace": "edge"}), json!({"name": "envoy"}));
+    let backoff =
+        json!({"retry": {"codes": [503], "backoff": "100ms"}, "backendRefs": [{"name": "s1", "port": 80}]});
+    let matches: Vec<Value> =
+        (0..64).map(|number| json!({"path": {"value": format!("/{number}")}})).collect();
+    let hostnames: Vec<String> = (0..200).map(|number| format!("h{number}.example")).collect();
+    let crowded = json!([{"matches": matches, "backendRefs": [{"name": "s1", "port": 80}]}]);
+    for (parents, hostnames, rules, is_refused) in [
+        (json!([ours]), json!([]), json!([backoff]), true),
+        (json!([ours, other]), json!([]), json!([backoff]), false),
+        (json!([ours]), json!([]), json!([backoff, rules("s1")[0]]), false),
+        (json!([ours]), json!(hostnames), crowded, false),
+    ] {
+        let spec = json!({"parentRefs": parents, "hostnames": hostnames, "rules": rules});
+        world.put("HTTPRoute", "shop", "cart", spec);
+        world.resolved();
+        let told = world.model.findings().of(&ObjectRef::new("httproutes", "shop", "cart")).to_vec();
+        let [finding] = told.as_slice() else { panic!("{told:?}") };
+        assert_eq!(finding.is_refused(), is_refused, "{parents} {finding:?}");
+    }
+}
+
+#[test]
 fn a_hostname_that_cannot_be_served_is_told_and_one_alone_is_not_accepted() {
     let mut world = World::new();
     world.gateway("gw", json!([http("http", None)]));
@@ -203,7 +230,8 @@ fn a_hostname_that_cannot_be_served_is_told_and_one_alone_is_not_accepted() {
         assert_eq!(both, (accepted, partly), "{hostnames}");
         let told = found(&mut world, "httproutes", "shop", "cart");
         let has_deep = hostnames[0] == deep;
-        let is_told = told.iter().any(|(kind, why)| *kind == FindingKind::RulesDropped && why.contains(deep));
+        let kind = if accepted.0 { FindingKind::RulesDropped } else { FindingKind::RouteUnservable };
+        let is_told = told.iter().any(|(told, why)| *told == kind && why.contains(deep));
         assert_eq!((is_told, told.len()), (has_deep, usize::from(has_deep)), "{told:?}");
     }
 }

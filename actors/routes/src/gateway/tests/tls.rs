@@ -214,6 +214,25 @@ fn what_a_port_speaks_is_asked_for_or_told() {
 }
 
 #[test]
+fn servers_are_spoken_to_as_behind_an_ingress() {
+    let mut world = World::new();
+    world.gateway("gw", json!([http("http", None)]));
+    world.route("r", &["gw"], rules("s1"));
+    for (protocol, spoken) in [
+        ("kubernetes.io/h2c", "h2"),
+        ("h2c", "h2"),
+        ("grpc", "h2"),
+        ("http", "h1"),
+        ("kubernetes.io/ws", "h1"),
+    ] {
+        world.put("Service", "shop", "s1", json!({"ports": [{"port": 80, "appProtocol": protocol}]}));
+        let (_, all) = world.resolved();
+        let spoken_with: Vec<String> = backends(&all).into_iter().map(|(_, spoken, ..)| spoken).collect();
+        assert_eq!(spoken_with, [spoken], "{protocol}");
+    }
+}
+
+#[test]
 fn each_gateway_shows_servers_its_own_certificate() {
     let mut world = World::new();
     world.authority("shop", "ca", &pem().0);
@@ -386,9 +405,10 @@ fn a_listener_without_its_secret_loses_no_port() {
     // It comes first, by its namespace.
     world.pair("blog", "theirs", &certificate, &key);
     world.put("Gateway", "blog", "thief", spec("theirs"));
-    assert_eq!(targets(&mut world), [None, Some(20_201)], "clients of the victim still come to its port");
+    let apart = [Some(20_200), Some(20_201)];
+    assert_eq!(targets(&mut world), apart, "clients of the victim still come to its port");
     world.pair("edge", "own", &certificate, &key);
-    assert_eq!(targets(&mut world), [Some(20_200), Some(20_201)]);
+    assert_eq!(targets(&mut world), apart);
 }
 
 #[test]
@@ -402,5 +422,38 @@ fn a_new_process_knows_by_its_service_whose_port_it_is() {
     world.put("Gateway", "edge", "victim", spec("own"));
     world.pair("blog", "theirs", &certificate, &key);
     world.put("Gateway", "blog", "thief", spec("theirs"));
-    assert_eq!(targets(&mut world), [None, Some(20_201)]);
+    assert_eq!(targets(&mut world), [Some(20_200), Some(20_201)]);
+}
+
+#[test]
+fn a_listener_whose_secret_is_gone_keeps_the_port_that_the_service_leads_to() {
+    let mut world = World::new();
+    let gateway = |from: &str| {
+        let listeners = json!([http("http", None), https("https", 443, None, "pair")]);
+        json!({"gatewayClassName": "haptic", "listeners": listeners, "allowedListeners": {"namespaces": {"from": from}}})
+    };
+    let of_set = https("https", 8443, None, "pair");
+    world.put("Gateway", "edge", "gw", gateway("Same"));
+    world.put("ListenerSet", "edge", "set", json!({"parentRef": {"name": "gw"}, "listeners": [of_set]}));
+    let led_to = |world: &mut World| {
+        let (verdicts, _) = world.resolved();
+        let ports = &verdicts.gateways[&name("edge", "gw")].ports;
+        ports.iter().map(|one| (one.port, one.target)).collect::<Vec<_>>()
+    };
+    assert_eq!(led_to(&mut world), [(80, 20_000)], "what was never served has no port");
+    world.secret("pair");
+    let all = [(80, 20_000), (443, 20_200), (8443, 20_201)];
+    assert_eq!(led_to(&mut world), all);
+    world.delete("Secret", &name("edge", "pair"));
+    assert_eq!(led_to(&mut world), all);
+    let ports: Vec<Value> = all.iter().map(|(port, to)| json!({"port": port, "targetPort": to})).collect();
+    world.apply(
+        "Service",
+        &json!({"metadata": {"namespace": "edge", "name": "svc", "labels": {"gateway.networking.k8s.io/gateway-name": "gw"}},
+            "spec": {"ports": ports}}),
+    );
+    world.model = GatewayModel::default();
+    assert_eq!(led_to(&mut world), all, "another process reads them from the Service");
+    world.put("Gateway", "edge", "gw", gateway("None"));
+    assert_eq!(led_to(&mut world), all[..2], "what is not allowed any more is given up");
 }
