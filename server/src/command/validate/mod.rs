@@ -40,12 +40,17 @@ use std::{
 /// Exit code 1 when anything is wrong; told before. 2 for arguments that do not fit together.
 pub fn run(args: &ValidateArgs) -> Result<(), CommandFailure> {
     let runtime = process::runtime()?;
-    let mut all = Vec::new();
-    for configuration in configurations(args) {
-        all.push(runtime.block_on(examine(args, &configuration))?);
-    }
+    let all = runtime.block_on(process::until_signal(examine_all(args)))?;
     report(args, &all)?;
     if all.iter().all(Examined::is_valid) { Ok(()) } else { Err(CommandFailure::Exit(1)) }
+}
+
+async fn examine_all(args: &ValidateArgs) -> Result<Vec<Examined>, CommandFailure> {
+    let mut all = Vec::new();
+    for configuration in configurations(args) {
+        all.push(examine(args, &configuration).await?);
+    }
+    Ok(all)
 }
 
 fn configurations(args: &ValidateArgs) -> Vec<ConfigurationArgs> {
