@@ -1,5 +1,5 @@
 //! The command line: what can be asked, and the exit codes 0 (done), 1 (failed), 2 (wrong usage), 3 (`plan`: changes; `replay`, `migrate`: differences),
-//! 70 (an actor died).
+//! 70 (an actor died), 130 and 143 (ended by a signal).
 
 mod arguments;
 mod formats;

@@ -14,6 +14,14 @@ use std::{
 /// # Errors
 /// When standard output cannot be written for another reason.
 pub fn print(text: &str) -> io::Result<()> {
+    print_to_reader(text).map(|_reads| ())
+}
+
+/// The same; whether somebody still reads.
+///
+/// # Errors
+/// When standard output cannot be written for another reason.
+pub fn print_to_reader(text: &str) -> io::Result<bool> {
     let text = if io::stdout().is_terminal() {
         Cow::Owned(terminal::safe_but_styled(text))
     } else {
@@ -22,8 +30,8 @@ pub fn print(text: &str) -> io::Result<()> {
     let mut out = anstream::stdout();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     match written {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        other => other,
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        other => other.map(|()| true),
     }
 }
 
@@ -41,8 +49,16 @@ pub fn clear() -> io::Result<()> {
 /// # Errors
 /// When standard output cannot be written.
 pub fn print_json(value: &impl Serialize) -> io::Result<()> {
+    print(&json(value)?)
+}
+
+/// `value` as indented JSON, with the end of its last line.
+///
+/// # Errors
+/// When it cannot be JSON.
+pub fn json(value: &impl Serialize) -> io::Result<String> {
     let text = serde_json::to_string_pretty(value).map_err(io::Error::other)?;
-    print(&format!("{text}\n"))
+    Ok(format!("{text}\n"))
 }
 
 /// Prints a complaint; there is nowhere to report its own failure to.

@@ -30,10 +30,17 @@ use std::{
     sync::Arc,
     time::Duration,
 };
-use tokio::runtime::Runtime;
+use tokio::{runtime::Runtime, sync::oneshot};
 
 /// An arbiter that does not answer a ping for this long is stuck.
 const ARBITER_BOUND: Duration = Duration::from_secs(4);
+
+/// Exit codes of a process that a signal ended, as shells tell them.
+const INTERRUPTED: u8 = 128 + 2;
+const TERMINATED: u8 = 128 + 15;
+
+/// So long after a signal a command may take to remove what it keeps on the disk.
+const TIDIES_UP: Duration = Duration::from_secs(2);
 
 /// So long after a pod was told to end, connections to its Service may still be led to it: until each node's kube-proxy, and the
 /// API server itself, has heard of it.
@@ -94,6 +101,42 @@ pub fn run(
         (None, 0) => Ok(()),
         (None, code) => Err(CommandFailure::Exit(u8::try_from(code).unwrap_or(1))),
     }
+}
+
+/// Does `work`, or ends it at the first signal: what it keeps on the disk while it lasts, such as the folder of a check, is
+/// removed.
+///
+/// # Errors
+/// Those of `work`; the exit code that a shell gives a process which the signal ended.
+pub async fn until_signal<T>(
+    work: impl Future<Output = Result<T, CommandFailure>>,
+) -> Result<T, CommandFailure> {
+    let signalled = signalled().map_err(CommandFailure::because)?;
+    tokio::select! {
+        done = work => done,
+        Ok(code) = signalled => Err(CommandFailure::Exit(code)),
+    }
+}
+
+/// The exit code of the first signal. A thread of its own waits for it, because the work may keep its own thread busy; then
+/// the process ends a little later, whatever it does.
+fn signalled() -> std::io::Result<oneshot::Receiver<u8>> {
+    let (tell, told) = oneshot::channel();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut signals = {
+        let _handlers_belong_to_it = runtime.enter();
+        Signals::listen()?
+    };
+    std::thread::Builder::new().name("signals".into()).spawn(move || {
+        runtime.block_on(async move {
+            let code = if signals.next().await == "SIGINT" { INTERRUPTED } else { TERMINATED };
+            // The work has just ended by itself: so does the process.
+            _ = tell.send(code);
+            tokio::time::sleep(TIDIES_UP).await;
+            std::process::exit(code.into());
+        });
+    })?;
+    Ok(told)
 }
 
 /// Runs the whole controller until a signal ends it. `began` sees the pipeline once it runs.

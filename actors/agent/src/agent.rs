@@ -10,6 +10,9 @@ use haptic_model::agent_api::{Apply, Outcome, RunningBundle, Status};
 use std::{future::pending, io, net::SocketAddr, sync::Arc, time::Duration};
 use tokio::task::{JoinError, JoinSet};
 
+/// How often it is seen whether the folder is still there.
+const LOOK: Duration = Duration::from_secs(2);
+
 /// Starts agents.
 #[derive(Debug)]
 pub struct Agent;
@@ -107,6 +110,17 @@ impl RunningAgent {
     /// Resolves when a part of it has panicked. What that part did, nothing does any more: let another process take its place.
     pub async fn broken(&mut self) -> JoinError {
         first_panic(&mut self.tasks).await
+    }
+
+    /// Resolves when its folder was removed: HAProxy's sockets and all files are gone with it, and no order can be followed.
+    pub fn folder_lost(&self) -> impl Future<Output = AgentError> + use<> {
+        let state = self.handle.state().clone();
+        async move {
+            while !state.disk.folder.is_lost() {
+                tokio::time::sleep(LOOK).await;
+            }
+            state.disk.folder.lost()
+        }
     }
 
     fn abort(&mut self) {

@@ -32,6 +32,8 @@ pub enum HaproxyMode {
         binary: PathBuf,
         /// Arguments before the agent's own (`-m 512`, `-dr`).
         args: Vec<String>,
+        /// What is executed in its place, and becomes the command behind its own words.
+        launcher: Vec<String>,
     },
     /// Uses one that something else keeps running, started as
     /// `haproxy -W -S SOCKET -f DIR/agent.cfg -f DIR/current/haproxy.cfg`.
@@ -100,7 +102,7 @@ impl AgentOptions {
             listen: None,
             dir: dir.into(),
             socket_dir: None,
-            haproxy: HaproxyMode::Spawn { binary: binary.into(), args: Vec::new() },
+            haproxy: HaproxyMode::Spawn { binary: binary.into(), args: Vec::new(), launcher: Vec::new() },
             credentials: None,
             tls: None,
             drain: Duration::from_secs(15),
@@ -123,9 +125,7 @@ pub enum AgentError {
     #[error("the agent's credentials cannot be used: {0}")]
     Credentials(String),
     /// The folder cannot be used.
-    #[error(
-        "the agent's folder {path} cannot be used: {problem}; give --dir a folder that can be written to"
-    )]
+    #[error("the agent's folder {path} cannot be used: {problem}")]
     Folder {
         /// Which one.
         path: PathBuf,

@@ -214,7 +214,8 @@ impl EventLog {
             Event::RenderFailed { .. } | Event::ValidationFailed { .. } => self.refusal(event, moment),
             Event::ConfigAccepted { .. } => {
                 let (level, mut text) = messages::plain(event);
-                let refused = self.recent.count("ConfigRejected", None, moment.now, MINUTES_5);
+                let refused =
+                    self.recent.count_since_last(event.kind(), "ConfigRejected", moment.now, MINUTES_5);
                 if refused > 0 {
                     text.push_str(&format!(", after {refused} that were refused"));
                 }

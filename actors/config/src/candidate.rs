@@ -6,7 +6,7 @@ use crate::{
 };
 use haptic_model::{
     ActiveConfig, Diagnostic, HAProxyTemplateConfig, HAProxyTemplateConfigSpec, Layout, Remarks,
-    config::Credentials, mass_deletion::CONFIRMATION,
+    config::Credentials, crd::AllowedNetwork, mass_deletion::CONFIRMATION,
 };
 use haptic_text::Sensitive;
 use serde_json::Value;
@@ -107,5 +107,18 @@ fn remarks(resource: &Value) -> Remarks {
 /// serde's own message names the field it stumbled over and nothing of the path to it: the schema pass before
 /// this reports paths, so only what it cannot know arrives here.
 fn read_spec(spec: Value) -> Result<HAProxyTemplateConfigSpec, Diagnostic> {
-    serde_json::from_value(spec).map_err(|e| Diagnostic::error("basic", e.to_string()).at_field("spec"))
+    match wrong_destination(&spec) {
+        Some(wrong) => Err(wrong),
+        None => serde_json::from_value(spec)
+            .map_err(|e| Diagnostic::error("basic", e.to_string()).at_field("spec")),
+    }
+}
+
+/// For the schema it is a text as any other.
+fn wrong_destination(spec: &Value) -> Option<Diagnostic> {
+    let listed = spec.pointer("/allow/destinations")?.as_array()?;
+    listed.iter().enumerate().find_map(|(place, text)| {
+        let why = text.as_str()?.parse::<AllowedNetwork>().err()?;
+        Some(Diagnostic::error("basic", why).at_field(format!("spec.allow.destinations[{place}]")))
+    })
 }

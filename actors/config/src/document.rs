@@ -256,6 +256,7 @@ haproxy_config: {template: ''}
         for (wrong, said) in [
             ("{feature: [Lua]}", "features"),
             ("{destinations: [shop.example]}", "10.0.0.0/8"),
+            ("{destinations: [10.0.0.0/8, shop.example]}", "spec.allow.destinations[1]"),
             ("[Everything]", "Lua"),
             ("{features: [Everything]}", "Lua"),
             ("Lua", "mapping"),

@@ -126,3 +126,40 @@ fn a_deleted_configuration_is_declared_and_still_served() {
         scene.until_state(|s| *s == ConfigState::Valid).await;
     });
 }
+
+#[test]
+fn a_folder_in_the_place_of_the_former_one_is_watched_as_that_was() {
+    on_scene(Some(VALID), |mut scene| async move {
+        scene.until_state(|s| *s == ConfigState::Valid).await;
+        let folder = scene.file.parent().unwrap().to_owned();
+        let away = folder.with_extension("away");
+        std::fs::rename(&folder, &away).unwrap();
+        std::fs::create_dir(&folder).unwrap();
+        for text in ["of another folder", "edited there"] {
+            scene.write(&VALID.replace("'global'", &format!("'# {text}'")));
+            in_time(scene.accepted.wait_for(|accepted| {
+                let template = accepted.as_ref().and_then(|a| a.spec.haproxy_config.clone());
+                template.is_some_and(|source| source.template.contains(text))
+            }))
+            .await;
+        }
+        std::fs::remove_dir_all(away).unwrap();
+    });
+}
+
+#[test]
+fn the_file_that_a_link_leads_to_is_followed() {
+    on_scene(None, |mut scene| async move {
+        let elsewhere = tempfile::tempdir().unwrap();
+        let real = elsewhere.path().join("real.yaml");
+        std::fs::write(&real, VALID).unwrap();
+        std::os::unix::fs::symlink(&real, &scene.file).unwrap();
+        scene.until_state(|s| *s == ConfigState::Valid).await;
+        std::fs::write(&real, VALID.replace("'global'", "'# edited'")).unwrap();
+        in_time(scene.accepted.wait_for(|accepted| {
+            let template = accepted.as_ref().and_then(|a| a.spec.haproxy_config.clone());
+            template.is_some_and(|source| source.template.contains("edited"))
+        }))
+        .await;
+    });
+}

@@ -24,7 +24,8 @@ pub fn unused(spec: &HAProxyTemplateConfigSpec) -> Vec<Diagnostic> {
     if !names.computes_snippets {
         let known = dict("/templateSnippets");
         let own = spec.template_snippets.keys().filter(|name| !known.contains_key(*name));
-        found.extend(own.filter(|name| !names.prints(name)).map(|name| snippet(name, &names)));
+        let unprinted = own.filter(|name| !names.prints(name));
+        found.extend(unprinted.map(|name| snippet(name, &names, is_jinja(spec, name))));
     }
     found
 }
@@ -46,15 +47,41 @@ fn settings(
             (Some(_), _) => {}
             (None, _) if names.words.contains(&**name) => {}
             (None, _) => {
-                let what = format!("nothing reads extraContext.{path}{}", did_you_mean(name, known.keys()));
+                let lacking = libraries_of_families(&path, value);
+                let meant = if lacking.is_empty() { did_you_mean(name, known.keys()) } else { String::new() };
+                let what = format!("nothing reads extraContext.{path}{meant}");
                 let field = format!("spec.templatingSettings.extraContext.{path}");
-                found.push(Diagnostic::warning("template", what).at_field(field));
+                let warning = Diagnostic::warning("template", what).at_field(field);
+                found.push(match lacking.is_empty() {
+                    true => warning,
+                    false => warning.help(format!("Add {} to libraries", lacking.join(" and "))),
+                });
             }
         }
     }
 }
 
-fn snippet(name: &str, names: &TemplateNames<'_>) -> Diagnostic {
+/// The libraries that read the settings of annotations of other controllers at `path`.
+fn libraries_of_families(path: &str, value: &Value) -> Vec<String> {
+    let families: Vec<&str> = match path.split_once('.') {
+        None if path == FAMILIES => {
+            value.as_object().into_iter().flatten().map(|(name, _)| &**name).collect()
+        }
+        Some((FAMILIES, family)) => vec![family],
+        _ => Vec::new(),
+    };
+    let named = families.into_iter().map(|family| format!("annotations-{family}"));
+    named.filter(|name| library::find(name).is_some()).collect()
+}
+
+const FAMILIES: &str = "annotationFamilies";
+
+fn is_jinja(spec: &HAProxyTemplateConfigSpec, snippet: &str) -> bool {
+    let own = spec.template_snippets.get(snippet).and_then(|snippet| snippet.engine.as_deref());
+    own.or(spec.templating_settings.engine.as_deref()) == Some("jinja2")
+}
+
+fn snippet(name: &str, names: &TemplateNames<'_>, is_jinja: bool) -> Diagnostic {
     let stem = |name: &str| name.split('-').next().unwrap_or_default().to_owned();
     let stems: BTreeSet<String> = names.patterns.iter().map(|pattern| stem(pattern)).collect();
     let own = stem(name);
@@ -63,9 +90,10 @@ fn snippet(name: &str, names: &TemplateNames<'_>) -> Diagnostic {
         Some(known) if *known != own => format!("; did you mean {known}{rest}?"),
         _ => String::new(),
     };
+    let include = if is_jinja { "{% include \"NAME\" %}" } else { "{{> NAME}}" };
     Diagnostic::warning("template", format!("no template prints this snippet{near}"))
         .at_field(format!("spec.templateSnippets.{name}"))
-        .help("Include it with {{> NAME}}, or give it a name that a render_glob prints")
+        .help(format!("Include it with {include}, or give it a name that a render_glob prints"))
 }
 
 fn did_you_mean<'k>(name: &str, known: impl Iterator<Item = &'k String>) -> String {
@@ -180,6 +208,31 @@ mod tests {
         ] {
             let told = of_settings(settings);
             assert!(told.len() == 1 && told[0].contains(expected), "{told:?}");
+        }
+    }
+
+    #[test]
+    fn of_settings_for_annotations_it_is_told_which_library_reads_them() {
+        let families = |families: Value| of_settings(json!({"annotationFamilies": families}));
+        let told = families(json!({"ingress-nginx": {}, "haproxy-org": {}}));
+        let expected = "Add annotations-haproxy-org and annotations-ingress-nginx to libraries";
+        assert!(told.len() == 1 && told[0].contains(expected), "{told:?}");
+        let told = super::tests::told(json!({
+            "libraries": ["base", "ssl", "ingress", "annotations-ingress-nginx"],
+            "templatingSettings": {"extraContext": {"annotationFamilies": {"haproxy-org": {}}}},
+        }));
+        assert!(told.len() == 1 && told[0].contains("Add annotations-haproxy-org to libraries"), "{told:?}");
+        assert!(!families(json!({"haproxy-orgs": {}}))[0].contains("libraries"));
+    }
+
+    #[test]
+    fn how_a_snippet_is_included_is_said_in_its_own_language() {
+        let own =
+            json!({"frontend-50-own": {"template": "x"}, "lonely": {"template": "x", "engine": "jinja2"}});
+        let told = told(json!({"templateSnippets": own}));
+        assert!(told[0].contains("lonely") || told[1].contains("lonely"), "{told:?}");
+        for one in &told {
+            assert_eq!(one.contains("{% include \"NAME\" %}"), one.contains("lonely"), "{one}");
         }
     }
 

@@ -27,6 +27,7 @@ pub mod operation;
 pub mod pipeline;
 pub mod quarantine;
 pub mod quotation;
+pub mod selector;
 pub mod shared;
 pub mod store;
 pub mod version;

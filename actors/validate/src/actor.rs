@@ -333,7 +333,9 @@ fn is_same(one: Option<&Arc<Rendered>>, other: &Arc<Rendered>) -> bool {
     one.is_some_and(|one| Arc::ptr_eq(one, other))
 }
 
-fn failed(rendered: &Rendered, diagnostics: Vec<Diagnostic>, took: Duration) -> Event {
+/// Why it is refused: what HAProxy only warns of is no reason.
+fn failed(rendered: &Rendered, mut diagnostics: Vec<Diagnostic>, took: Duration) -> Event {
+    diagnostics.retain(|diagnostic| diagnostic.severity == Severity::Error);
     let (generation, configuration) = (rendered.reconcile.generation, rendered.config.resource_generation);
     Event::ValidationFailed { generation, configuration, diagnostics, took }
 }

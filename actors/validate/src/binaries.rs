@@ -2,10 +2,19 @@
 
 use crate::sandbox::own_files;
 use haptic_model::HaproxyVersion;
+use rustix::process::{Pid, Signal, kill_process_group};
 use std::{
+    io,
+    os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
-    process::Command,
+    process::{Command, Output, Stdio},
+    sync::mpsc,
+    thread,
+    time::Duration,
 };
+
+/// A HAProxy says its version in milliseconds.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// One HAProxy binary.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +52,12 @@ pub enum BinaryError {
         "{0} is not HAProxy: `-v` does not print its version; give the path of a HAProxy binary with --haproxy"
     )]
     NotHaproxy(PathBuf),
+    /// It does not end.
+    #[error(
+        "{0} does not print its version: `-v` has not ended after {seconds} s; give the path of a HAProxy binary with --haproxy",
+        seconds = PATIENCE.as_secs()
+    )]
+    Silent(PathBuf),
     /// It is too old.
     #[error(
         "{path} is HAProxy {version}, and the oldest that can be used is {OLDEST}; give another one with --haproxy"
@@ -64,11 +79,9 @@ impl Binary {
     /// # Errors
     /// When it cannot be run or is no HAProxy.
     pub fn probe(path: &Path) -> Result<Self, BinaryError> {
-        let output = Command::new(path)
-            .arg("-v")
-            .env_clear()
-            .output()
-            .map_err(|source| BinaryError::Start { path: path.to_owned(), source })?;
+        let output = words_on_version(path, PATIENCE)
+            .map_err(|source| BinaryError::Start { path: path.to_owned(), source })?
+            .ok_or_else(|| BinaryError::Silent(path.to_owned()))?;
         let said = String::from_utf8_lossy(&output.stdout);
         let version = said.split("HAProxy version ").nth(1).and_then(|rest| rest.parse().ok());
         let version = version.ok_or_else(|| BinaryError::NotHaproxy(path.to_owned()))?;
@@ -76,6 +89,33 @@ impl Binary {
             return Err(BinaryError::TooOld { path: path.to_owned(), version });
         }
         Ok(Self { version, path: path.to_owned(), files: own_files(path) })
+    }
+}
+
+/// What the binary at `path` prints with `-v`, if it has ended after `patience`; what it started is ended with it.
+fn words_on_version(path: &Path, patience: Duration) -> io::Result<Option<Output>> {
+    let child = Command::new(path)
+        .arg("-v")
+        .env_clear()
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()?;
+    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let (tell, told) = mpsc::channel();
+    thread::Builder::new().name("version".into()).spawn(move || {
+        // Nobody waits any more.
+        drop(tell.send(child.wait_with_output()));
+    })?;
+    match told.recv_timeout(patience) {
+        Ok(output) => output.map(Some),
+        Err(_) => {
+            if let Some(group) = group {
+                kill_process_group(group, Signal::KILL)?;
+            }
+            Ok(None)
+        }
     }
 }
 
@@ -131,6 +171,18 @@ mod tests {
         assert_eq!(pick(Some(HaproxyVersion::new(4, 1))), HaproxyVersion::new(3, 4));
         assert_eq!(pick(Some(HaproxyVersion::new(2, 8))), HaproxyVersion::new(3, 0));
         assert_eq!(pick(None), HaproxyVersion::new(3, 4));
+    }
+
+    #[test]
+    fn one_that_never_says_its_version_is_ended() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let hangs = folder.path().join("hangs");
+        std::fs::write(&hangs, "#!/bin/sh\nsleep 600\n").unwrap();
+        std::fs::set_permissions(&hangs, std::fs::Permissions::from_mode(0o700)).unwrap();
+        assert!(words_on_version(&hangs, Duration::from_millis(100)).unwrap().is_none());
+        let error = BinaryError::Silent(hangs).to_string();
+        assert!(error.contains("hangs does not print its version") && error.contains("10 s"), "{error}");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::{
     borrow::Cow,
     collections::BTreeSet,
     fs, io,
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _},
     path::{Component, Path},
     sync::Arc,
 };
@@ -67,18 +68,26 @@ impl LayOutError {
     }
 }
 
+/// Keys are among the files of a bundle. HAProxy reads them as the user whose folder it is.
+const OWN_FOLDER: u32 = 0o700;
+const OWN_FILE: u32 = 0o600;
+
 /// Of a name that is too long.
 const LONGEST_SHOWN: usize = 80;
 
-/// Writes `bundle` into a new private folder (mode 0700), which is removed when the returned value is dropped.
+/// Writes `bundle` into a new private folder, which is removed when the returned value is dropped.
 ///
 /// # Errors
 /// When a path would leave the folder, or no file can have it, or the disk refuses.
 pub fn lay_out(bundle: &Bundle) -> Result<TempDir, LayOutError> {
-    let folder = tempfile::Builder::new().prefix("haptic-check-").tempdir()?;
+    let only_us = fs::Permissions::from_mode(OWN_FOLDER);
+    let folder = tempfile::Builder::new().prefix("haptic-check-").permissions(only_us).tempdir()?;
     let folders = absolute_folders(bundle);
     let relative = if bundle.is_for_data_plane_api() { "" } else { RELATIVE };
-    fs::write(folder.path().join(PREAMBLE), format!("{PREAMBLE_TEXT}{relative}"))?;
+    io::Write::write_all(
+        &mut own_file(&folder.path().join(PREAMBLE))?,
+        format!("{PREAMBLE_TEXT}{relative}").as_bytes(),
+    )?;
     for file in bundle.all() {
         add(file, folder.path(), &folders).map_err(|error| LayOutError::of(file, error))?;
     }
@@ -93,9 +102,13 @@ fn add(file: &BundleFile, folder: &Path, folders: &BTreeSet<&str>) -> io::Result
     }
     let target = folder.join(path);
     if let Some(parent) = target.parent() {
-        fs::create_dir_all(parent)?;
+        fs::DirBuilder::new().recursive(true).mode(OWN_FOLDER).create(parent)?;
     }
     write(&target, file, folders)
+}
+
+fn own_file(path: &Path) -> io::Result<fs::File> {
+    fs::OpenOptions::new().write(true).create(true).truncate(true).mode(OWN_FILE).open(path)
 }
 
 /// Where a file of a bundle lies in the folder: absolute names are relative to it there.
@@ -113,7 +126,7 @@ fn absolute_folders(bundle: &Bundle) -> BTreeSet<&str> {
 /// Fragment by fragment: a large file never exists as one string. No name goes over the end of a line, so of a fragment.
 fn write(target: &Path, file: &BundleFile, folders: &BTreeSet<&str>) -> io::Result<()> {
     use io::Write;
-    let mut out = io::BufWriter::with_capacity(1 << 16, fs::File::create(target)?);
+    let mut out = io::BufWriter::with_capacity(1 << 16, own_file(target)?);
     for fragment in file.text.fragments() {
         out.write_all(without_first_slash(fragment.as_str(), folders).as_bytes())?;
     }
@@ -147,6 +160,28 @@ fn without_first_slash<'t>(text: &'t str, folders: &BTreeSet<&str>) -> Cow<'t, s
 #[cfg(test)]
 mod tests {
     use super::*;
+    use haptic_model::{FileKey, FileKind};
+    use haptic_text::Text;
+
+    /// Of everything in `folder`, and of itself.
+    fn modes(folder: &Path) -> BTreeSet<u32> {
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let below = entries.flat_map(|path| match path.is_dir() {
+            true => modes(&path),
+            false => BTreeSet::from([mode(&path)]),
+        });
+        below.chain([mode(folder)]).collect()
+    }
+
+    #[test]
+    fn nobody_else_may_read_what_is_laid_out() {
+        let key = FileKey::new(FileKind::Certificate, "a.pem");
+        let key = BundleFile::new(key, "ssl/own/a.pem", Text::plain("a key"));
+        let config = BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain("global\n"));
+        let folder = lay_out(&Bundle::new(config, [key])).unwrap();
+        assert_eq!(modes(folder.path()), BTreeSet::from([OWN_FOLDER, OWN_FILE]));
+    }
 
     #[test]
     fn only_names_in_the_folders_of_the_bundle_become_relative() {

@@ -13,7 +13,6 @@ pub mod pool;
 pub mod provided;
 pub mod pump;
 pub mod quota;
-pub mod selector;
 pub mod source;
 pub mod spec;
 pub mod stores;

@@ -172,6 +172,58 @@ async fn a_folder_that_was_away_is_read_again_and_nothing_is_wrong_with_it_any_m
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_folder_in_the_place_of_the_former_one_is_watched_as_that_was() {
+    let above = tempfile::tempdir().unwrap();
+    let [root, other, away] = ["m", "m2", "m3"].map(|name| above.path().join(name));
+    for (folder, name) in [(&root, "old"), (&other, "new")] {
+        fs::create_dir(folder).unwrap();
+        fs::write(folder.join("s.yaml"), service(name, 1)).unwrap();
+    }
+    let watching = services(&root);
+    watching.until_named(&["a/old"]).await;
+    fs::rename(&root, &away).unwrap();
+    fs::rename(&other, &root).unwrap();
+    watching.until_named(&["a/new"]).await;
+    fs::write(root.join("s.yaml"), service("edited", 1)).unwrap();
+    watching.until_named(&["a/edited"]).await;
+    fs::remove_dir_all(&root).unwrap();
+    fs::create_dir(&root).unwrap();
+    fs::write(root.join("s.yaml"), service("again", 1)).unwrap();
+    watching.until_named(&["a/again"]).await;
+    fs::write(root.join("s.yaml"), service("edited", 1)).unwrap();
+    watching.until_named(&["a/edited"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_symbolic_links_lead_to_is_followed() {
+    let above = tempfile::tempdir().unwrap();
+    let root = above.path().join("m");
+    fs::create_dir_all(above.path().join("elsewhere")).unwrap();
+    fs::create_dir(&root).unwrap();
+    let (file, inner) = (above.path().join("f.yaml"), above.path().join("elsewhere/g.yaml"));
+    fs::write(&file, service("file", 1)).unwrap();
+    fs::write(&inner, service("inner", 1)).unwrap();
+    symlink("../f.yaml", root.join("f.yaml")).unwrap();
+    symlink("../elsewhere", root.join("folder")).unwrap();
+    let watching = services(&root);
+    watching.until_named(&["a/file", "a/inner"]).await;
+    fs::write(&file, service("written", 1)).unwrap();
+    watching.until_named(&["a/inner", "a/written"]).await;
+    fs::write(above.path().join("new"), service("moved", 1)).unwrap();
+    fs::rename(above.path().join("new"), &file).unwrap();
+    fs::write(&inner, service("also", 1)).unwrap();
+    watching.until_named(&["a/also", "a/moved"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn that_there_are_no_manifests_is_told() {
+    let root = tempfile::tempdir().unwrap();
+    let mut watching = services(root.path());
+    let told = watching.ignored().await;
+    assert!(told.contains(&format!("no manifests in {}", root.path().display())), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_kind_that_nobody_watches_is_told_once() {
     let root = tempfile::tempdir().unwrap();
     fs::write(root.path().join("d.yaml"), "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x}\n")

@@ -36,22 +36,26 @@ pub fn run(args: AgentArgs) -> Result<(), CommandFailure> {
 async fn serve(options: AgentOptions) -> Result<(), CommandFailure> {
     let mut signals = Signals::listen().map_err(CommandFailure::because)?;
     let mut agent = Agent::start(options).await.map_err(CommandFailure::because)?;
+    let folder_lost = agent.folder_lost();
     if let Some(address) = agent.local_addr() {
         tracing::info!(%address, "agent is listening");
     }
-    let signal = tokio::select! {
-        signal = signals.next() => signal,
+    let lost = tokio::select! {
+        signal = signals.next() => {
+            tracing::info!(signal, "stopping; HAProxy finishes its connections");
+            None
+        }
+        lost = folder_lost => Some(lost),
         // HAProxy goes on, and the agent that is started next finds it.
         error = agent.broken() => {
             return Err(CommandFailure::Because(format!("a part of the agent failed, which is a bug in HAPTIC: {error}")));
         }
     };
-    tracing::info!(signal, "stopping; HAProxy finishes its connections");
     tokio::select! {
         () = agent.stop(true) => {}
         signal = signals.next() => tracing::warn!(signal, "second signal: not waiting any longer"),
     }
-    Ok(())
+    lost.map_or(Ok(()), |lost| Err(CommandFailure::because(lost)))
 }
 
 fn options(args: AgentArgs) -> Result<AgentOptions, CommandFailure> {
@@ -60,7 +64,7 @@ fn options(args: AgentArgs) -> Result<AgentOptions, CommandFailure> {
         None => CredentialsSource::from_env().map_err(CommandFailure::because)?,
     };
     let haproxy = match (args.haproxy, args.master_socket) {
-        (Some(binary), _) => HaproxyMode::Spawn { binary, args: args.haproxy_args },
+        (Some(binary), _) => HaproxyMode::Spawn { binary, args: args.haproxy_args, launcher: Vec::new() },
         (None, Some(master_socket)) => HaproxyMode::Attach { master_socket },
         (None, None) => return Err(CommandFailure::Because("give --haproxy or --master-socket".into())),
     };

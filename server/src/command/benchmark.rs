@@ -21,8 +21,11 @@ pub fn run(args: &BenchmarkArgs) -> Result<(), CommandFailure> {
         Err(why) => output::complain(&format!("haproxy -c is not measured: {why}")),
         Ok(checker) => {
             let checker = checker.allowing(&config.spec.allow.features);
-            let verdict =
-                measured.checked(|bundle| runtime.block_on(checker.check(bundle, &[args.haproxy_version])));
+            let versions = [args.haproxy_version];
+            let verdict = measured.checked(|bundle| {
+                let checked = async { Ok(checker.check(bundle, &versions).await) };
+                runtime.block_on(process::until_signal(checked))
+            })?;
             if !verdict.passed() {
                 return Err(CommandFailure::printed(&verdict.diagnostics));
             }

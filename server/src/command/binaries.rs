@@ -5,7 +5,7 @@ use haptic_validate::{Binaries, CheckLimits, Checker, Sandbox};
 use std::path::PathBuf;
 
 /// This program, also when its file has been replaced since.
-const THIS_PROGRAM: &str = "/proc/self/exe";
+pub const THIS_PROGRAM: &str = "/proc/self/exe";
 
 /// A checker with the binaries of [`find`], confined as far as `args` and this kernel allow.
 ///

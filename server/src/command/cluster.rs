@@ -52,9 +52,7 @@ impl Cluster {
     /// # Errors
     /// When no API server is known, or the kubeconfig cannot be used.
     pub async fn at_a_terminal(args: &ClusterArgs) -> Result<Self, CommandFailure> {
-        // The variable may name several files.
-        let variable = std::env::var_os("KUBECONFIG");
-        let given = args.kubeconfig.as_deref().filter(|file| variable.as_deref() != Some(file.as_os_str()));
+        let given = args.kubeconfig.as_deref().filter(|file| !is_the_variable(file));
         let config = kubectls(given, KubeConfigOptions::default()).await?;
         Self::of(config, args.namespace())
     }
@@ -203,13 +201,22 @@ async fn kubectls(kubeconfig: Option<&Path>, options: KubeConfigOptions) -> Resu
     }
 }
 
+/// Whether `file` is what `$KUBECONFIG` says, which may name several files.
+fn is_the_variable(file: &Path) -> bool {
+    std::env::var_os("KUBECONFIG").is_some_and(|variable| variable == file.as_os_str())
+}
+
 async fn api_server(kubeconfig: Option<&Path>) -> Result<Config, CommandFailure> {
     Ok(match kubeconfig {
         Some(file) => {
             let unusable = |e: kube::config::KubeconfigError| {
                 CommandFailure::Because(format!("kubeconfig {} cannot be used: {e}", file.display()))
             };
-            let read = Kubeconfig::read_from(file).map_err(unusable)?;
+            let read = match is_the_variable(file) {
+                true => Kubeconfig::read(),
+                false => Kubeconfig::read_from(file),
+            };
+            let read = read.map_err(unusable)?;
             Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await.map_err(unusable)?
         }
         None => Config::incluster().map_err(|e| {

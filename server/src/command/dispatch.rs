@@ -9,7 +9,7 @@ use crate::{
     output,
     process::hardening,
 };
-use clap::Parser;
+use clap::{CommandFactory as _, FromArgMatches as _};
 use std::process::ExitCode;
 
 /// The exit code for arguments that make no sense, clap's own.
@@ -20,7 +20,7 @@ const USAGE: u8 = 2;
 pub fn dispatch() -> ExitCode {
     // Most commands read Secrets, or what was rendered of them.
     hardening::hide_memory();
-    let cli = Cli::parse();
+    let cli = parsed();
     let done = match cli.command {
         Command::Run(args) => run::run(&args),
         Command::Agent(args) => agent::run(args),
@@ -52,4 +52,19 @@ pub fn dispatch() -> ExitCode {
             ExitCode::from(if is_usage { USAGE } else { 1 })
         }
     }
+}
+
+/// The command line, or the end of the process with clap's own words on it.
+fn parsed() -> Cli {
+    let mut command = without_empty_variables(Cli::command());
+    let matches = command.get_matches_mut();
+    Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut command).exit())
+}
+
+/// A variable without a value is one that is not set: that is all that some shells and manifests can say.
+fn without_empty_variables(command: clap::Command) -> clap::Command {
+    let is_empty = |name: &std::ffi::OsStr| std::env::var_os(name).is_some_and(|value| value.is_empty());
+    command
+        .mut_args(|arg| if arg.get_env().is_some_and(is_empty) { arg.env(None::<&str>) } else { arg })
+        .mut_subcommands(without_empty_variables)
 }

@@ -5,7 +5,7 @@ mod places;
 
 use crate::{
     cli::{CommandFailure, LocalArgs},
-    command::{binaries, input},
+    command::{binaries, end_with_parent, input},
     logging, output,
     process::hardening::{self, FileReaders},
     process::{self, Addresses},
@@ -75,7 +75,11 @@ pub fn run(args: &LocalArgs) -> Result<(), CommandFailure> {
             listen: Some(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0)),
             dir: folder.path(),
             socket_dir: None,
-            haproxy: HaproxyMode::Spawn { binary: newest, args: Vec::new() },
+            haproxy: HaproxyMode::Spawn {
+                binary: newest,
+                args: Vec::new(),
+                launcher: end_with_parent::words(),
+            },
             credentials: Some(CredentialsSource::Fixed(credentials.clone())),
             tls: None,
             drain: DRAIN,
@@ -98,7 +102,10 @@ pub fn run(args: &LocalArgs) -> Result<(), CommandFailure> {
             // Nobody may be reading any more.
             tokio::spawn(async move { drop(output::print(&greeting.await)) });
         };
-        let ended = process::control(environment, runtime, addresses, log_level, greets).await;
+        let ended = tokio::select! {
+            ended = process::control(environment, runtime, addresses, log_level, greets) => ended,
+            lost = agent.folder_lost() => Err(CommandFailure::because(lost)),
+        };
         agent.stop(true).await;
         drop(ports);
         ended

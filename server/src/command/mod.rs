@@ -9,6 +9,7 @@ mod cluster;
 mod config;
 mod debug_client;
 mod dispatch;
+pub mod end_with_parent;
 mod explain;
 mod init;
 mod input;

@@ -93,12 +93,12 @@ fn between_folders(args: &PlanArgs, running: &Path) -> Result<Whole<PodPreview>,
             let fleet = Fleet::of_version(args.haproxy_version);
             let origin = ObjectSource::Folder(resources.clone());
             let state = args.state.folder();
-            let desired = runtime.block_on(async {
+            let desired = runtime.block_on(process::until_signal(async {
                 let (snapshots, are_all) = objects_of(&config, &origin).await?;
                 let snapshots = certificate::beside(&config.spec, &snapshots, state.as_deref())?;
                 let (desired, is_whole) = desired(&config, &snapshots, &fleet, &args.haproxy).await?;
-                Ok::<_, CommandFailure>((desired, is_whole && are_all))
-            })?;
+                Ok((desired, is_whole && are_all))
+            }))?;
             (config.layout.clone(), desired)
         }
         (None, None) => return Err(nothing_to_compare()),
@@ -115,11 +115,14 @@ fn in_cluster(args: &PlanArgs, name: &str) -> Result<Whole<PodAnswers>, CommandF
     let found = std::rc::Rc::new(std::cell::RefCell::new(None));
     let result = found.clone();
     // Talking to agents needs an actix system.
-    process::run(runtime, async move {
-        let cluster = Cluster::at_a_terminal(&cluster_args).await?;
-        *result.borrow_mut() = Some(compare(&cluster, &name, candidate, &haproxy).await?);
-        Ok(())
-    })?;
+    process::run(
+        runtime,
+        process::until_signal(async move {
+            let cluster = Cluster::at_a_terminal(&cluster_args).await?;
+            *result.borrow_mut() = Some(compare(&cluster, &name, candidate, &haproxy).await?);
+            Ok(())
+        }),
+    )?;
     found.take().ok_or_else(|| CommandFailure::Because("the comparison did not end".into()))
 }
 

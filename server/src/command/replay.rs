@@ -10,6 +10,7 @@ use haptic_inspect::recording::{
     text,
 };
 use haptic_model::{ActiveConfig, Bundle, Fleet, Generation};
+use haptic_validate::Checker;
 use std::sync::Arc;
 
 /// The exit code when something else is rendered.
@@ -55,17 +56,7 @@ fn show(args: &ReplayArgs, replayed: &Replay) -> std::io::Result<()> {
 /// Lets HAProxy check what was rendered.
 fn check(args: &ReplayArgs, made: &[Made]) -> Result<(), CommandFailure> {
     let checker = binaries::checker(&args.haproxy)?;
-    let runtime = process::runtime()?;
-    let mut all_passed = true;
-    for (number, bundle, fleet, config) in made {
-        let checker = checker.clone().allowing(&config.spec.allow.features);
-        let verdict = runtime.block_on(checker.check(bundle, &fleet.versions));
-        if !verdict.passed() {
-            all_passed = false;
-            output::complain(&format!("HAProxy refuses generation {number}:"));
-            output::complain_about(&verdict.diagnostics);
-        }
-    }
+    let all_passed = process::runtime()?.block_on(process::until_signal(all_pass(&checker, made)))?;
     if !all_passed {
         return Err(CommandFailure::Exit(1));
     }
@@ -75,4 +66,19 @@ fn check(args: &ReplayArgs, made: &[Made]) -> Result<(), CommandFailure> {
         (SummaryOrJson::Summary, all) => output::print(&format!("HAProxy accepts all {all} of them\n")),
     }
     .map_err(CommandFailure::because)
+}
+
+/// Whether HAProxy accepts all of them; tells of those that it refuses.
+async fn all_pass(checker: &Checker, made: &[Made]) -> Result<bool, CommandFailure> {
+    let mut all_pass = true;
+    for (number, bundle, fleet, config) in made {
+        let checker = checker.clone().allowing(&config.spec.allow.features);
+        let verdict = checker.check(bundle, &fleet.versions).await;
+        if !verdict.passed() {
+            all_pass = false;
+            output::complain(&format!("HAProxy refuses generation {number}:"));
+            output::complain_about(&verdict.diagnostics);
+        }
+    }
+    Ok(all_pass)
 }

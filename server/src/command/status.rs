@@ -26,11 +26,12 @@ pub fn run(args: &StatusArgs) -> Result<(), CommandFailure> {
             return watch(args).await;
         }
         let overview = look(args).await?;
-        show(args, &overview).map_err(CommandFailure::because)?;
+        text_of(args, &overview).and_then(|text| output::print(&text)).map_err(CommandFailure::because)?;
         if overview.is_well() { Ok(()) } else { Err(CommandFailure::Exit(1)) }
     })
 }
 
+/// Until nobody reads any more.
 async fn watch(args: &StatusArgs) -> Result<(), CommandFailure> {
     loop {
         let looked = look(args).await;
@@ -40,7 +41,12 @@ async fn watch(args: &StatusArgs) -> Result<(), CommandFailure> {
             _ => EVERY_PUBLISHED,
         };
         match looked {
-            Ok(overview) => show(args, &overview).map_err(CommandFailure::because)?,
+            Ok(overview) => {
+                let printed = text_of(args, &overview).and_then(|text| output::print_to_reader(&text));
+                if !printed.map_err(CommandFailure::because)? {
+                    return Ok(());
+                }
+            }
             Err(why) => output::complain(&why.to_string()),
         }
         tokio::time::sleep(pause).await;
@@ -89,9 +95,9 @@ async fn read(args: &StatusArgs) -> Result<Overview, CommandFailure> {
     Ok(overview)
 }
 
-fn show(args: &StatusArgs, overview: &Overview) -> std::io::Result<()> {
+fn text_of(args: &StatusArgs, overview: &Overview) -> std::io::Result<String> {
     match args.output {
-        SummaryOrJson::Summary => output::print(&text::as_text(overview)),
-        SummaryOrJson::Json => output::print_json(overview),
+        SummaryOrJson::Summary => Ok(text::as_text(overview)),
+        SummaryOrJson::Json => output::json(overview),
     }
 }

@@ -4,11 +4,12 @@ use crate::place::{Place, haproxy};
 use serde_json::Value;
 use std::{
     fs,
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Write as _},
     net::TcpListener,
     os::unix::fs::PermissionsExt,
     path::Path,
     process::{Command, Stdio},
+    time::{Duration, Instant},
 };
 
 const GOOD: &str = r##"apiVersion: haproxy-haptic.org/v1alpha1
@@ -352,6 +353,51 @@ fn a_reader_that_goes_away_is_no_failure() {
         assert!(ended.status.success(), "{arguments:?}: {}", ended.status);
         assert!(ended.stderr.is_empty(), "{arguments:?}: {}", String::from_utf8_lossy(&ended.stderr));
     }
+}
+
+/// Answers each request with an overview of nothing, for as long as the process lasts.
+fn controller_of_nothing() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+            while lines.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
+            let answer = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}";
+            drop(stream.write_all(answer.as_bytes()));
+        }
+    });
+    format!("http://{address}")
+}
+
+#[test]
+fn who_watches_ends_with_the_reader() {
+    let mut watching = Command::new(env!("CARGO_BIN_EXE_haptic"))
+        .args(["status", "--watch", "--url", &controller_of_nothing()])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut first = String::new();
+    BufReader::new(watching.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    let patience = Instant::now() + Duration::from_secs(30);
+    while watching.try_wait().unwrap().is_none() && Instant::now() < patience {
+        std::thread::park_timeout(Duration::from_millis(50));
+    }
+    drop(watching.kill());
+    assert!(watching.wait().unwrap().success(), "it watched on");
+}
+
+#[test]
+fn of_objects_beside_a_faulty_one_everything_is_told() {
+    let place = place_with(
+        &GOOD
+            .replace("    timeout client 1s\n", "")
+            .replace("  timeout client 1s\n", "")
+            .replace("{{> greeting}}", "{{#each (list \"services\") as |s|}}\n        {{#if (eq s.metadata.name \"faulty\")}}\n        {{fail \"it is faulty\"}}\n        {{/if}}\n        {{/each}}"),
+    );
+    place.write("manifests/faulty.yaml", &SERVICE.replace("shop", "faulty"));
+    let done = place.haptic(&["validate", "-f", "config.yaml", "--resources", "manifests"]);
+    done.must_complain("validate", 1, &["it is faulty", "missing timeouts"]);
 }
 
 #[test]

@@ -60,6 +60,31 @@ fn validate_finds_a_cluster_and_its_namespace_as_kubectl_does() {
 }
 
 #[test]
+fn a_variable_without_a_value_is_none() {
+    run(&[("KUBECONFIG", "")], &["--name", "edge"]).must(1, &["no API server is known"]);
+    run(&[("POD_NAMESPACE", ""), ("HAPTIC_CONFIG_NAME", "")], &[]).must(2, &["give --name CONFIG"]);
+    let place = Place::new();
+    place.write("config.yaml", include_str!("../../../fixtures/hello/config.yaml"));
+    let empty = |command: &mut std::process::Command| {
+        command.envs(["KUBECONFIG", "HAPTIC_UNPROTECTED", "HAPTIC_STATE_DIR"].map(|name| (name, "")));
+    };
+    place.haptic_with(&["validate", "-f", "config.yaml"], empty).must(0, &["valid"]);
+}
+
+#[test]
+fn several_kubeconfigs_are_read_by_every_command() {
+    let place = Place::new();
+    place.write("one", &NOBODY.replace("NAMESPACE", ", namespace: team"));
+    place.write("two", "apiVersion: v1\nkind: Config\n");
+    let both = |command: &mut std::process::Command| {
+        command.env("KUBECONFIG", "one:two");
+    };
+    for arguments in [&["validate", "--name", "edge"][..], &["plan", "--name", "edge"]] {
+        place.haptic_with(arguments, both).must(1, &["HAProxyTemplateConfig edge in namespace team"]);
+    }
+}
+
+#[test]
 fn half_of_the_credentials_of_a_local_agent_is_refused() {
     let place = Place::new();
     place.write("config.yaml", include_str!("../../../fixtures/hello/config.yaml"));

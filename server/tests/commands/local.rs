@@ -7,6 +7,7 @@ use std::{
     net::{SocketAddr, TcpStream},
     path::Path,
     process::{Child, Command, Stdio},
+    time::{Duration, Instant},
 };
 
 const CONFIG: &str = include_str!("../../../fixtures/hello/config.yaml");
@@ -123,4 +124,21 @@ fn several_say_where_they_listen_what_to_edit_and_where_to_look_and_are_alone_th
     let moved =
         all.iter().filter(|running| running.said.iter().any(|line| line.contains("is taken"))).count();
     assert!(moved >= 2, "{moved}");
+}
+
+#[test]
+fn a_haproxy_ends_with_one_that_is_killed() {
+    let place = Place::new();
+    place.write("config.yaml", CONFIG);
+    place.write("manifests/nothing.yaml", "");
+    let mut running = Running::start(place.path());
+    let haproxy = running.addresses("HAProxy listens at")[0];
+    assert!(TcpStream::connect(haproxy).is_ok());
+    running.haptic.kill().unwrap();
+    running.haptic.wait().unwrap();
+    let patience = Instant::now() + Duration::from_secs(20);
+    while TcpStream::connect(haproxy).is_ok() && Instant::now() < patience {
+        std::thread::park_timeout(Duration::from_millis(50));
+    }
+    assert!(TcpStream::connect(haproxy).is_err(), "HAProxy listens on");
 }

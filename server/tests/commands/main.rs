@@ -17,4 +17,5 @@ mod plan;
 mod reference;
 mod render;
 mod replay;
+mod signals;
 mod validate;

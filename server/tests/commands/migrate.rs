@@ -195,3 +195,17 @@ fn many_ingresses_are_judged_in_a_few_seconds() {
     check(&place, &["-f", "all.yaml"], 3, &["2000 objects: 0 the same, 2000 served otherwise"]);
     assert!(begin.elapsed().as_secs() < 60, "{:?}", begin.elapsed());
 }
+
+#[test]
+fn what_cannot_be_read_is_named_as_it_was_given() {
+    let place = Place::new();
+    place.write("half.yaml", &(ingress("a", "haproxy", SAME) + "---\nkind: [\n"));
+    let done = place.haptic(&["migrate", "check", "--from", "haproxy-org", "-f", "half.yaml"]);
+    done.must(1, &["half.yaml:"]);
+    assert!(!done.err.contains("manifests.yaml"), "{}", done.err);
+    let open = || std::fs::File::open(place.path().join("half.yaml")).unwrap();
+    let done = place.haptic_with(&["migrate", "check", "--from", "haproxy-org", "-f", "-"], |command| {
+        command.stdin(open());
+    });
+    done.must(1, &["standard input:"]);
+}

@@ -64,27 +64,40 @@ impl AgentFolder {
 
     /// Makes sure that no other agent uses the folder, for as long as the file lives.
     pub(crate) async fn lock(&self) -> Result<File, AgentError> {
-        let path = self.root.join("lock");
+        let path = self.lock_file();
         let file = OpenOptions::new()
             .create(true)
             .append(true)
             .mode(0o640)
             .open(&path)
-            .map_err(|e| refused(&path, e.to_string()))?;
+            .map_err(|e| unwritable(&path, &e))?;
         let until = tokio::time::Instant::now() + LOCK_TIMEOUT;
         loop {
             match file.try_lock() {
                 Ok(()) => return Ok(file),
-                Err(TryLockError::Error(e)) => return Err(refused(&path, e.to_string())),
+                Err(TryLockError::Error(e)) => return Err(unwritable(&path, &e)),
                 Err(TryLockError::WouldBlock) if tokio::time::Instant::now() > until => {
                     return Err(refused(
                         &self.root,
-                        "another agent uses it; stop that one or choose another folder".to_owned(),
+                        "another agent uses it; stop that one, or give another folder with --dir".to_owned(),
                     ));
                 }
                 Err(TryLockError::WouldBlock) => tokio::time::sleep(Duration::from_millis(50)).await,
             }
         }
+    }
+
+    /// Whether somebody removed it, or what is in it, since it was locked.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.lock_file().try_exists().is_ok_and(|exists| !exists)
+    }
+
+    pub(crate) fn lost(&self) -> AgentError {
+        refused(&self.root, "it was removed, and HAProxy's sockets with it; start again".to_owned())
+    }
+
+    fn lock_file(&self) -> PathBuf {
+        self.root.join("lock")
     }
 
     pub(crate) fn root(&self) -> &Path {
@@ -137,8 +150,7 @@ impl AgentFolder {
         let text = format!(
             "# Written by the agent at its start.\nglobal\n    default-path config\n    stats socket {socket} mode 600 level admin expose-fd listeners\n    stats timeout 1m\n"
         );
-        replace(&self.agent_config(), text.as_bytes())
-            .map_err(|e| refused(&self.agent_config(), e.to_string()))
+        replace(&self.agent_config(), text.as_bytes()).map_err(|e| unwritable(&self.agent_config(), &e))
     }
 }
 
@@ -176,7 +188,12 @@ fn made(path: &Path) -> Result<PathBuf, AgentError> {
         .mode(0o750)
         .create(path)
         .and_then(|()| path.canonicalize())
-        .map_err(|e| refused(path, e.to_string()))
+        .map_err(|e| unwritable(path, &e))
+}
+
+/// What the system refuses.
+pub(crate) fn unwritable(path: &Path, error: &std::io::Error) -> AgentError {
+    refused(path, format!("{error}; give --dir a folder that can be written to"))
 }
 
 fn refused(path: &Path, problem: String) -> AgentError {
@@ -192,8 +209,20 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let long = dir.path().join("x".repeat(100));
         let error = AgentFolder::prepare(&long, None).unwrap_err().to_string();
-        assert!(error.contains("--socket-dir"), "{error}");
+        assert!(error.contains("--socket-dir") && !error.contains("--dir"), "{error}");
         assert!(AgentFolder::prepare(&long, Some(dir.path())).is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_folder_that_was_removed_or_made_anew_is_lost() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = AgentFolder::prepare(&dir.path().join("haproxy"), None).unwrap();
+        let _lock = folder.lock().await.unwrap();
+        assert!(!folder.is_lost());
+        std::fs::remove_dir_all(folder.root()).unwrap();
+        assert!(folder.is_lost());
+        std::fs::create_dir(folder.root()).unwrap();
+        assert!(folder.is_lost() && folder.lost().to_string().contains("was removed"));
     }
 
     #[test]
@@ -209,7 +238,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let folder = AgentFolder::prepare(dir.path(), None).unwrap();
         let first = folder.lock().await.unwrap();
-        assert!(folder.lock().await.is_err());
+        let error = folder.lock().await.unwrap_err().to_string();
+        assert!(error.contains("another agent uses it") && !error.contains("written"), "{error}");
         drop(first);
         assert!(folder.lock().await.is_ok());
     }

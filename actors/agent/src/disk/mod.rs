@@ -9,7 +9,7 @@ pub(crate) mod target;
 
 use crate::options::AgentError;
 use bundles::{Bundles, StoredBundle};
-use folder::AgentFolder;
+use folder::{AgentFolder, unwritable};
 use haptic_model::Epoch;
 use std::{
     fs::File,
@@ -46,8 +46,7 @@ impl Disk {
         let folder = AgentFolder::prepare(dir, socket_dir)?;
         let lock = folder.lock().await?;
         folder.write_agent_config()?;
-        let problem =
-            |e: io::Error| AgentError::Folder { path: folder.root().to_owned(), problem: e.to_string() };
+        let problem = |e: io::Error| unwritable(folder.root(), &e);
         let (bundles, stored) = Bundles::open(folder.clone()).map_err(problem)?;
         if let Some(stored) = stored.as_ref().filter(|_| !folder.reload_pending().exists()) {
             bundles.sweep(stored.number());
@@ -159,9 +158,7 @@ impl Disk {
     /// After a reload that a killed agent began and HAProxy does not take: the bundle before counts again.
     pub(crate) fn revert_reload(&self) -> Result<(), AgentError> {
         let Some(before) = self.before_reload() else { return Ok(()) };
-        self.bundles
-            .activate(before)
-            .map_err(|e| AgentError::Folder { path: self.folder.current(), problem: e.to_string() })?;
+        self.bundles.activate(before).map_err(|e| unwritable(&self.folder.current(), &e))?;
         self.state().stored = before.and_then(|number| self.bundles.load(number)).map(Arc::new);
         self.end_reload();
         Ok(())

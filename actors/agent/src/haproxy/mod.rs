@@ -92,12 +92,13 @@ impl HaproxyProcess {
         let metrics = Arc::new(Metrics::new());
         let times = metrics.round_trips.clone();
         let (sockets, supervisor, version) = match mode {
-            HaproxyMode::Spawn { binary, args } => {
+            HaproxyMode::Spawn { binary, args, launcher } => {
                 let binary = process::find_program(binary)?;
                 let version = process::version_of(&binary).await?;
                 let (master, worker) = (folder.master_socket(), folder.worker_socket());
                 let sockets = Sockets::new(master, worker, false, times);
-                let launch = Launch { binary, args, folder: folder.clone(), sockets: sockets.clone() };
+                let launch =
+                    Launch { binary, args, launcher, folder: folder.clone(), sockets: sockets.clone() };
                 (sockets, Some(HaproxySupervisor::new(launch)), version)
             }
             HaproxyMode::Attach { master_socket } => {

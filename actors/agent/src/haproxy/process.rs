@@ -11,6 +11,7 @@ use rustix::{
     process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal},
 };
 use std::{
+    ffi::OsStr,
     io::{self, Read, Seek, SeekFrom},
     path::{Path, PathBuf},
     process::Stdio,
@@ -30,6 +31,8 @@ const LONGEST_LOG: u64 = 1 << 20;
 pub(crate) struct Launch {
     pub(crate) binary: PathBuf,
     pub(crate) args: Vec<String>,
+    /// What is executed in the binary's place, and becomes the command behind its own words.
+    pub(crate) launcher: Vec<String>,
     pub(crate) folder: AgentFolder,
     pub(crate) sockets: Sockets,
 }
@@ -115,7 +118,11 @@ impl Launch {
 
     fn spawn(&self) -> io::Result<Master> {
         let log = std::fs::OpenOptions::new().create(true).append(true).open(self.folder.log())?;
-        let child = tokio::process::Command::new(&self.binary)
+        let mut words: Vec<&OsStr> = self.launcher.iter().map(OsStr::new).collect();
+        words.push(self.binary.as_os_str());
+        let (program, before) = words.split_first().ok_or_else(|| io::Error::other("no program"))?;
+        let child = tokio::process::Command::new(program)
+            .args(before)
             .args(&self.args)
             .arg("-W")
             .arg("-S")

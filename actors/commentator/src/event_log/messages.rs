@@ -286,11 +286,13 @@ fn by_validator(diagnostics: &[Diagnostic]) -> String {
     text
 }
 
+/// The first error, and how many more there are: warnings are no reason.
 pub(super) fn first(diagnostics: &[Diagnostic]) -> String {
-    match diagnostics {
-        [] => "no reason given".to_owned(),
-        [only] => only.to_string(),
-        [first, more @ ..] => format!("{first} (and {} more)", more.len()),
+    let mut errors = diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
+    match (errors.next(), errors.count()) {
+        (None, _) => "no reason given".to_owned(),
+        (Some(only), 0) => only.to_string(),
+        (Some(first), more) => format!("{first} (and {more} more)"),
     }
 }
 

@@ -48,6 +48,13 @@ impl Recent {
         lately.filter(alike).count()
     }
 
+    /// How often `kind` was received between the newest event, which is of the kind `last`, and the one of that kind before it.
+    pub(super) fn count_since_last(&self, last: &str, kind: &str, now: Instant, within: Duration) -> usize {
+        let before = self.ring.iter().rev().skip(1).take_while(|received| received.kind != last);
+        let lately = before.take_while(|received| now.duration_since(received.at) <= within);
+        lately.filter(|received| received.kind == kind).count()
+    }
+
     /// Events and complaints remembered.
     #[cfg(test)]
     pub(super) fn sizes(&self) -> (usize, usize) {

@@ -316,6 +316,44 @@ fn each_error_of_a_configuration_is_told_below_its_validator_and_a_users_mistake
 }
 
 #[test]
+fn refusals_before_the_last_accepted_configuration_are_not_told_again() {
+    let mut story = Story::of(1);
+    let name = || ConfigName::Own("edge/demo".into());
+    let mut accepted = |refusals: usize| {
+        for _ in 0..refusals {
+            let diagnostics = vec![Diagnostic::error("template", "no")];
+            story.emit(&Event::ConfigRejected { name: name(), diagnostics, asked: Asked::default() });
+        }
+        story
+            .after(1000)
+            .emit(&Event::ConfigAccepted { name: name(), revision: 2, asked: Asked::default() })
+            .text
+    };
+    assert!(accepted(2).ends_with(", after 2 that were refused"));
+    assert!(accepted(0).ends_with("revision 2"));
+    assert!(accepted(1).ends_with(", after 1 that were refused"));
+}
+
+#[test]
+fn of_a_refused_generation_the_error_is_told_and_no_warning() {
+    let diagnostics = vec![
+        Diagnostic::warning("haproxy", "please set tune.lua.bool-sample-conversion"),
+        Diagnostic::error("haproxy", "unknown keyword 'x'"),
+    ];
+    let event = |diagnostics| Event::ValidationFailed {
+        generation: Generation(3),
+        configuration: 1,
+        diagnostics,
+        took: Duration::from_millis(12),
+    };
+    let line = emit(&event(diagnostics.clone()));
+    assert!(line.text.contains("unknown keyword 'x'"), "{}", line.text);
+    assert!(!line.text.contains("please set") && !line.text.contains("more"), "{}", line.text);
+    let line = emit(&event([diagnostics.clone(), diagnostics].concat()));
+    assert!(line.text.contains("unknown keyword 'x' (and 1 more)"), "{}", line.text);
+}
+
+#[test]
 fn a_validator_that_does_not_answer_is_an_error_of_the_controllers() {
     let asked = Asked { answered: vec!["basic"], silent: vec!["template"], took: Duration::from_secs(10) };
     let line = refused(asked, vec![Diagnostic::error("template", "no answer")]);

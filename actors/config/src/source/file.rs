@@ -14,8 +14,11 @@ use notify::{
     event::{AccessKind, AccessMode},
 };
 use std::{
+    fs::{self, Metadata},
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     sync::Arc,
+    time::{Duration, SystemTime},
 };
 use tokio::sync::Notify;
 
@@ -27,9 +30,10 @@ pub async fn observe(
     seen: &Publisher<SourceState>,
 ) {
     let changed = Arc::new(Notify::new());
-    let watcher = watch_folder(&path, changed.clone());
+    let mut watched = WatchedFolder::of(&path, &changed);
     let mut known = None;
     loop {
+        let looks = FileLooks::of(&path);
         let file = path.clone();
         let (now, read) = match tokio::task::spawn_blocking(move || read(&file, known)).await {
             Ok(read) => read,
@@ -37,14 +41,81 @@ pub async fn observe(
         };
         known = now;
         if let Some(config) = read {
-            let (config, trouble) = (laid_over(config, overlay), watcher.as_ref().err().cloned());
+            let (config, trouble) = (laid_over(config, overlay), watched.watcher.as_ref().err().cloned());
             seen.publish_if_changed(SourceState {
                 config,
                 credentials: Some(Ok(credentials.clone())),
                 trouble,
             });
         }
-        changed.notified().await;
+        changes(&changed, &path, &looks).await;
+        if watched.is_replaced(&path) {
+            watched = WatchedFolder::of(&path, &changed);
+        }
+    }
+}
+
+/// Until there is an event, or the file looks different than `before`: what a link leads to, and a folder that takes the place
+/// of the watched one, change without an event.
+async fn changes(changed: &Notify, path: &Path, before: &FileLooks) {
+    loop {
+        let event = tokio::time::timeout(LOOK, changed.notified()).await;
+        if event.is_ok() || FileLooks::of(path) != *before {
+            return;
+        }
+    }
+}
+
+/// How often it is looked at what comes without an event.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// Which file or folder it is, whatever its name: one that was made anew in the place of another one differs.
+#[derive(Debug, PartialEq, Eq)]
+struct FileIdentity {
+    device: u64,
+    inode: u64,
+    made: Option<SystemTime>,
+}
+
+/// What tells from outside that the file is another one, or says something else: the folder that it is in, and itself.
+#[derive(Debug, PartialEq, Eq)]
+struct FileLooks {
+    folder: Option<FileIdentity>,
+    file: Option<(FileIdentity, u64, Option<SystemTime>)>,
+}
+
+impl FileIdentity {
+    fn of(metadata: &Metadata) -> Self {
+        Self { device: metadata.dev(), inode: metadata.ino(), made: metadata.created().ok() }
+    }
+}
+
+impl FileLooks {
+    fn of(path: &Path) -> Self {
+        let file = fs::metadata(path).ok();
+        Self {
+            folder: fs::metadata(folder_of(path)).ok().as_ref().map(FileIdentity::of),
+            file: file.map(|file| (FileIdentity::of(&file), file.len(), file.modified().ok())),
+        }
+    }
+}
+
+/// The folder of a file. A watch stays with a folder that was moved or removed.
+struct WatchedFolder {
+    identity: Option<FileIdentity>,
+    watcher: Result<notify::RecommendedWatcher, String>,
+}
+
+impl WatchedFolder {
+    fn of(path: &Path, changed: &Arc<Notify>) -> Self {
+        // Before it is watched: one that is put in its place meanwhile differs.
+        let identity = FileLooks::of(path).folder;
+        Self { identity, watcher: watch_folder(path, changed.clone()) }
+    }
+
+    fn is_replaced(&self, path: &Path) -> bool {
+        let now = FileLooks::of(path).folder;
+        now.is_some() && now != self.identity
     }
 }
 
@@ -72,18 +143,21 @@ fn laid_over(config: ObservedConfig, overlay: &FileOverlay) -> ObservedConfig {
     }
 }
 
-fn watch_folder(path: &Path, changed: Arc<Notify>) -> Result<notify::RecommendedWatcher, String> {
-    let folder = match path.parent() {
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
-    };
+    }
+}
+
+fn watch_folder(path: &Path, changed: Arc<Notify>) -> Result<notify::RecommendedWatcher, String> {
     let told = move |event: notify::Result<notify::Event>| {
         if event.map_or(true, |event| may_have_changed(event.kind)) {
             changed.notify_one();
         }
     };
     let mut watcher = notify::recommended_watcher(told).map_err(|e| e.to_string())?;
-    watcher.watch(folder, RecursiveMode::NonRecursive).map_err(|e| e.to_string())?;
+    watcher.watch(folder_of(path), RecursiveMode::NonRecursive).map_err(|e| e.to_string())?;
     Ok(watcher)
 }
 

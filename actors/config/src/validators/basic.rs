@@ -4,7 +4,8 @@ use super::{hosts, on_demand, webhook};
 use crate::library::{self, LIBRARIES};
 use haptic_model::{
     Diagnostic, FileKind, HAProxyTemplateConfigSpec, Layout,
-    crd::{Interval, TemplatingSettings},
+    crd::{Interval, TemplatingSettings, WatchedResource},
+    selector::LabelSelector,
 };
 use std::{collections::BTreeMap, time::Duration};
 
@@ -227,6 +228,23 @@ fn watched(spec: &HAProxyTemplateConfigSpec, problems: &mut Vec<Diagnostic>) {
                     .help("Leave it out for [metadata.namespace, metadata.name]"),
             );
         }
+        selectors(&at, watched, problems);
+    }
+}
+
+/// The API server, too, refuses each list of objects by a selector that cannot be read.
+fn selectors(at: &str, watched: &WatchedResource, problems: &mut Vec<Diagnostic>) {
+    let selectors =
+        [("labelSelector", &watched.label_selector), ("namespaceSelector", &watched.namespace_selector)];
+    for (field, selector) in selectors.into_iter().filter_map(|(field, text)| Some((field, text.as_deref()?)))
+    {
+        if let Err(why) = LabelSelector::parse(selector) {
+            problems.push(
+                Diagnostic::error("basic", why.to_string())
+                    .at_field(format!("{at}.{field}"))
+                    .help("Write it as kubectl's -l: app=shop, tier in (web, api), !hidden"),
+            );
+        }
     }
 }
 
@@ -357,6 +375,15 @@ mod tests {
         check("/logging/level", json!("LOUD"), "LOUD");
         check("/watchedResources/x", json!({"apiVersion": "v1", "resources": "Secret"}), "plural name");
         check("/watchedResources/x", json!({"apiVersion": "a/b/c", "resources": "secrets"}), "API version");
+        let selecting = |field: &str| {
+            let mut watched = json!({"apiVersion": "v1", "resources": "secrets"});
+            watched[field] = json!("role in (web");
+            watched
+        };
+        for field in ["labelSelector", "namespaceSelector"] {
+            check("/watchedResources/x", selecting(field), &format!("spec.watchedResources.x.{field}"));
+            check("/watchedResources/x", selecting(field), "needs a closing");
+        }
         check("/maps", json!({"../host.map": {"template": ""}}), "cannot be a file name");
         check("/dataplane/mapsDir", json!("/var/lib/maps"), "must be a folder below");
         check("/libraries", json!(["nonesuch"]), "no library \"nonesuch\"");

@@ -95,6 +95,9 @@ pub struct ExplanationStep {
     pub object: Option<String>,
 }
 
+/// Beside white space, none of them stands in a URL.
+const NEVER_IN_HOSTS: &str = "<>\"{}|\\^`%";
+
 impl ExplainedRequest {
     /// The request that `url` stands for: `https://shop.example/cart`, `shop.example/cart`.
     ///
@@ -110,6 +113,11 @@ impl ExplainedRequest {
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at_checked(end).unwrap_or((rest, ""));
         let path = path.split(['?', '#']).next().unwrap_or_default();
+        if authority.contains('@') {
+            return Err(
+                "a request has no user and password in its URL: leave out what stands before the @".into()
+            );
+        }
         if authority.starts_with('[') && !authority.contains(']') {
             return Err(format!(
                 "{authority} is no address: an IPv6 address stands in brackets, as http://[::1]/"
@@ -123,6 +131,9 @@ impl ExplainedRequest {
         };
         if host.is_empty() {
             return Err(format!("{url} names no host; write http://shop.example/path"));
+        }
+        if host.contains(|c: char| c.is_whitespace() || c.is_control() || NEVER_IN_HOSTS.contains(c)) {
+            return Err(format!("{host:?} is no name of a host; write http://shop.example/path"));
         }
         let path = if path.is_empty() { "/" } else { path };
         Ok(Self { tls, host: host.to_ascii_lowercase(), port, path: path.into() })
@@ -171,7 +182,19 @@ mod tests {
         assert_eq!(request("shop.example"), (false, "shop.example".into(), None, "/".into()));
         assert_eq!(request("http://a:8080?x"), (false, "a".into(), Some(8080), "/".into()));
         assert_eq!(request("http://[::1]/x"), (false, "[::1]".into(), None, "/x".into()));
-        for wrong in ["ftp://a/", "http:///x", "a:b/", "http://[::1", "http://[::1/x"] {
+        let wrong = [
+            "ftp://a/",
+            "http:///x",
+            "a:b/",
+            "http://[::1",
+            "http://[::1/x",
+            "http://a b/",
+            " ",
+            "http://a\t/",
+            "http://user:pw@a:80/",
+            "http://a|b/",
+        ];
+        for wrong in wrong {
             assert!(ExplainedRequest::parse(wrong).is_err(), "{wrong}");
         }
     }

@@ -11,7 +11,7 @@ use std::{sync::Arc, time::Duration};
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Room for what is wrong with the objects.
-const PROBLEMS: usize = 1000;
+const PROBLEMS: usize = 10_000;
 
 /// What was read.
 #[derive(Debug)]
@@ -61,6 +61,7 @@ pub async fn read(spec: &HAProxyTemplateConfigSpec, source: &ObjectSource) -> Re
             ignored.push(message.clone());
         }
     }
+    problems.extend(untold(events.dropped()));
     match read {
         Some(read) => {
             let snapshots = names::beside(spec, (*read).clone()).await;
@@ -74,11 +75,41 @@ pub async fn read(spec: &HAProxyTemplateConfigSpec, source: &ObjectSource) -> Re
     }
 }
 
+/// That there was no room for some of what is wrong.
+fn untold(lost: u64) -> Option<String> {
+    (lost > 0)
+        .then(|| format!("{lost} more sentences are left out: correct these first, and read the rest then"))
+}
+
 fn problem(event: &Envelope<Event>) -> Option<String> {
     match &*event.payload {
         Event::ObjectMalformed { object, message } => Some(format!("{object}: {message}")),
         Event::WatchFailed { resource, message } => Some(format!("{resource}: {message}")),
         Event::ManifestRefused { message, .. } => Some(message.clone()),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_is_wrong_is_told_or_counted_however_much_it_is() {
+        let spec: HAProxyTemplateConfigSpec = serde_json::from_value(json!({
+            "credentialsSecretRef": {"name": "c"}, "podSelector": {"matchLabels": {"a": "b"}},
+            "watchedResources": {"services": {"apiVersion": "v1", "resources": "services"}},
+        }))
+        .unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let broken = 1500;
+        for number in 0..broken {
+            std::fs::write(folder.path().join(format!("{number}.yaml")), "just text\n").unwrap();
+        }
+        let read = read(&spec, &ObjectSource::Folder(folder.path().to_owned())).await.unwrap();
+        assert_eq!(read.problems.len(), broken);
+        assert_eq!(untold(0), None);
+        assert!(untold(500).unwrap().starts_with("500 more"));
     }
 }

@@ -9,7 +9,8 @@ use super::{
 use crate::readers::Readers;
 use haptic_commentator::{HistoryEntry, MessageLevel};
 use haptic_model::{
-    Diagnostic, Findings, HaproxyPod, ObjectFinding, ObjectRef, PublishedInstead, pipeline::SetAside,
+    Diagnostic, Findings, HaproxyPod, ObjectFinding, ObjectRef, PublishedInstead, Severity,
+    pipeline::SetAside,
 };
 use serde_json::Value;
 use std::{collections::BTreeMap, sync::Arc, time::SystemTime};
@@ -186,7 +187,8 @@ fn of_stages(
     if let Some((generation, diagnostics)) = refused
         && Some(generation) > checked
     {
-        problems.extend(diagnostics.iter().map(|why| {
+        let errors = diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
+        problems.extend(errors.map(|why| {
             let object = why.object.as_ref().map(ToString::to_string);
             error("HAProxy's check refuses it", object.as_deref(), &without_object(why, why.object.as_ref()))
         }));
@@ -433,8 +435,11 @@ mod tests {
 
     #[test]
     fn what_haproxys_check_refuses_is_one_problem_and_not_two() {
-        let (history, diagnostics) =
-            (History::new(), vec![Diagnostic::error("haproxy", "unknown keyword 'x'")]);
+        let history = History::new();
+        let diagnostics = vec![
+            Diagnostic::warning("haproxy", "please set tune.lua.bool-sample-conversion"),
+            Diagnostic::error("haproxy", "unknown keyword 'x'"),
+        ];
         let event = |generation, diagnostics| Event::ValidationFailed {
             generation: Generation(generation),
             configuration: 1,

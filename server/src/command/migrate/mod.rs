@@ -18,7 +18,7 @@ use haptic_inspect::{
 };
 use haptic_model::{ActiveConfig, Snapshots};
 use haptic_watch::ObjectSource;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The exit code where all is served or answered, and something of it otherwise.
 const DIFFERS: u8 = 3;
@@ -72,10 +72,11 @@ async fn read(
     config: ActiveConfig,
     args: &MigratedObjectsArgs,
 ) -> Result<Option<MigratedObjects>, CommandFailure> {
-    let (source, _copy) = match &args.file {
+    let (source, copy) = match &args.file {
+        Some(file) if file.is_dir() => (ObjectSource::Folder(file.clone()), None),
         Some(file) => {
-            let (folder, copy) = folder_of(file)?;
-            (ObjectSource::Folder(folder), copy)
+            let copy = ManifestCopy::of(file)?;
+            (ObjectSource::Folder(copy.folder.path().to_owned()), Some(copy))
         }
         None if args.from_cluster => {
             let published = PublishedArgs {
@@ -89,7 +90,11 @@ async fn read(
         None => return Ok(None),
     };
     let read = objects::read(&config.spec, &source).await.map_err(CommandFailure::Because)?;
-    read.problems.iter().for_each(|sentence| output::complain(sentence));
+    for sentence in &read.problems {
+        output::complain(
+            &copy.as_ref().map_or_else(|| sentence.clone(), |copy| copy.as_of_original(sentence)),
+        );
+    }
     Ok(Some(MigratedObjects { config, snapshots: read.snapshots, is_whole: read.problems.is_empty() }))
 }
 
@@ -104,19 +109,32 @@ fn verdict(report: &MigrationReport) -> Result<(), CommandFailure> {
     }
 }
 
-/// The folder of manifests; of one file, or of standard input, a folder with a copy, which is gone with the second value.
-fn folder_of(path: &Path) -> Result<(std::path::PathBuf, Option<tempfile::TempDir>), CommandFailure> {
-    if path.is_dir() {
-        return Ok((path.to_owned(), None));
+/// A folder with a copy of one file, or of standard input; gone with this.
+struct ManifestCopy {
+    folder: tempfile::TempDir,
+    /// What it is a copy of, as users know it.
+    original: String,
+}
+
+impl ManifestCopy {
+    fn of(path: &Path) -> Result<Self, CommandFailure> {
+        let (original, text) = match input::is_standard_input(path) {
+            true => ("standard input".to_owned(), std::io::read_to_string(std::io::stdin())),
+            false => (path.display().to_string(), std::fs::read_to_string(path)),
+        };
+        let text =
+            text.map_err(|error| CommandFailure::Because(format!("cannot read {original}: {error}")))?;
+        let copy = Self { folder: tempfile::tempdir().map_err(CommandFailure::because)?, original };
+        std::fs::write(copy.path(), text).map_err(CommandFailure::because)?;
+        Ok(copy)
     }
-    let text = if input::is_standard_input(path) {
-        std::io::read_to_string(std::io::stdin())
-            .map_err(|error| CommandFailure::Because(format!("cannot read standard input: {error}")))?
-    } else {
-        std::fs::read_to_string(path)
-            .map_err(|error| CommandFailure::Because(format!("cannot read {}: {error}", path.display())))?
-    };
-    let folder = tempfile::tempdir().map_err(CommandFailure::because)?;
-    std::fs::write(folder.path().join("manifests.yaml"), text).map_err(CommandFailure::because)?;
-    Ok((folder.path().to_owned(), Some(folder)))
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("manifests.yaml")
+    }
+
+    /// What is said of the copy, said of what it is a copy of.
+    fn as_of_original(&self, sentence: &str) -> String {
+        sentence.replace(&*self.path().display().to_string(), &self.original)
+    }
 }

@@ -20,7 +20,7 @@ use haptic_config::{
 };
 use haptic_inspect::{
     maps,
-    offline::{certificate, objects},
+    offline::{certificate, objects, render_once},
     tests_of_config::{self, Suite},
     validators,
 };
@@ -40,12 +40,17 @@ use std::{
 /// Exit code 1 when anything is wrong; told before. 2 for arguments that do not fit together.
 pub fn run(args: &ValidateArgs) -> Result<(), CommandFailure> {
     let runtime = process::runtime()?;
-    let mut all = Vec::new();
-    for configuration in configurations(args) {
-        all.push(runtime.block_on(examine(args, &configuration))?);
-    }
+    let all = runtime.block_on(process::until_signal(examine_all(args)))?;
     report(args, &all)?;
     if all.iter().all(Examined::is_valid) { Ok(()) } else { Err(CommandFailure::Exit(1)) }
+}
+
+async fn examine_all(args: &ValidateArgs) -> Result<Vec<Examined>, CommandFailure> {
+    let mut all = Vec::new();
+    for configuration in configurations(args) {
+        all.push(examine(args, &configuration).await?);
+    }
+    Ok(all)
 }
 
 fn configurations(args: &ValidateArgs) -> Vec<ConfigurationArgs> {
@@ -116,7 +121,7 @@ async fn check(
     let checker = checker.allowing(&config.spec.allow.features);
     let snapshots = objects_of(args, &config, found).await?;
     let snapshots = certificate::beside(&config.spec, &snapshots, None)?;
-    let renders = check_render(args, found, &config, (&*compiled, version), &snapshots, &checker).await;
+    let renders = check_render(args, found, &config, (&compiled, version), &snapshots, &checker).await;
     let config = if renders { config } else { with_own_tests(&config, found) };
     let suite = Suite {
         config,
@@ -151,7 +156,7 @@ async fn check_render(
     args: &ValidateArgs,
     found: &mut Examined,
     config: &ActiveConfig,
-    (compiled, version): (&dyn Compiled, HaproxyVersion),
+    (compiled, version): (&Arc<dyn Compiled>, HaproxyVersion),
     snapshots: &Snapshots,
     checker: &Checker,
 ) -> bool {
@@ -159,27 +164,29 @@ async fn check_render(
     let mut renderer = Renderer::checked(Checked::Never);
     let fleet = Fleet::of_version(version);
     let rendering = renderer.render(&RenderJob {
-        compiled,
+        compiled: &**compiled,
         config,
         snapshots,
         fleet: &fleet,
         limits: &RenderLimits::default(),
     });
     found.untracked = compiled.impure_blocks().into_iter().map(|block| (block, 0)).collect();
-    for seen in renderer.uncacheable(compiled) {
+    for seen in renderer.uncacheable(&**compiled) {
         *found.untracked.entry(seen.block).or_default() += seen.count;
     }
-    match rendering {
-        Err(problems) => found.diagnostics.extend(problems),
-        Ok(rendering) => {
-            found.diagnostics.extend(rendering.told());
-            found.diagnostics.extend(maps::doubtful(&rendering.bundle));
-            let verdict = checker.check(&rendering.bundle, &[version]).await;
-            found.diagnostics.extend(verdict.diagnostics);
-            if args.dump_rendered {
-                let files = rendering.bundle.all();
-                found.rendered = files.map(|f| (f.path.to_string(), f.text.to_string())).collect();
-            }
+    let rendering = rendering.or_else(|problems| {
+        found.diagnostics.extend(problems);
+        // Of the templates themselves everything is told by now. Without objects at fault there is more to find.
+        render_once(compiled, config, snapshots, &fleet).map(|(rendering, _left_out)| rendering)
+    });
+    if let Ok(rendering) = rendering {
+        found.diagnostics.extend(rendering.told());
+        found.diagnostics.extend(maps::doubtful(&rendering.bundle));
+        let verdict = checker.check(&rendering.bundle, &[version]).await;
+        found.diagnostics.extend(verdict.diagnostics);
+        if args.dump_rendered {
+            let files = rendering.bundle.all();
+            found.rendered = files.map(|f| (f.path.to_string(), f.text.to_string())).collect();
         }
     }
     found.errors() == before

@@ -6,9 +6,11 @@
 //! with ten thousands of them that takes a while.
 
 use super::{
+    DirectoryError,
     catalog::{Catalog, FileEffects},
     manifest::{Broken, FolderContents, Manifest, ManifestIdentity, parse},
-    scan::{Stamp, is_manifest, scan},
+    root::WatchedRoot,
+    scan::{Stamp, is_behind_a_link, is_manifest, scan},
     signs::{self, Sign},
     subscriber::{DirectorySubscriber, NamespaceLabels},
 };
@@ -36,6 +38,9 @@ const EMPTY: Duration = Duration::from_millis(200);
 const GATHER: Duration = Duration::from_millis(5);
 /// Kinds that nobody watches are told when no watch has started for this long.
 const QUIET: Duration = Duration::from_millis(500);
+/// How often it is looked at what comes without an event: another directory in the place of the one that is read, and what
+/// symbolic links lead to.
+const LOOK: Duration = Duration::from_secs(2);
 
 /// What the thread is told.
 pub(super) enum Message {
@@ -55,7 +60,7 @@ pub(super) struct Fetch {
 }
 
 pub(super) struct Hub {
-    root: PathBuf,
+    root: WatchedRoot,
     events: Events,
     subscribers: Vec<DirectorySubscriber>,
     /// Waiting for their first list.
@@ -63,6 +68,8 @@ pub(super) struct Hub {
     catalog: Catalog,
     namespaces: NamespaceLabels,
     stamps: BTreeMap<PathBuf, Stamp>,
+    /// Files of `stamps` that are behind symbolic links.
+    linked: BTreeSet<PathBuf>,
     /// Looked at when they have settled.
     doubts: BTreeSet<PathBuf>,
     /// Files that gave objects and are empty.
@@ -74,6 +81,7 @@ pub(super) struct Hub {
     /// Kinds and a file that holds one, not yet told about.
     kinds: BTreeMap<(Arc<str>, Arc<str>), PathBuf>,
     kinds_told: BTreeSet<(Arc<str>, Arc<str>)>,
+    emptiness_told: bool,
     due: Due,
 }
 
@@ -85,10 +93,11 @@ struct Due {
     doubts: Option<Instant>,
     emptied: Option<Instant>,
     kinds: Option<Instant>,
+    look: Option<Instant>,
 }
 
 impl Hub {
-    pub(super) fn new(root: PathBuf, events: Events) -> Self {
+    pub(super) fn new(root: WatchedRoot, events: Events) -> Self {
         Self {
             root,
             events,
@@ -97,13 +106,15 @@ impl Hub {
             catalog: Catalog::default(),
             namespaces: NamespaceLabels::new(),
             stamps: BTreeMap::new(),
+            linked: BTreeSet::new(),
             doubts: BTreeSet::new(),
             emptied: BTreeSet::new(),
             told: BTreeMap::new(),
             doubled: BTreeMap::new(),
             kinds: BTreeMap::new(),
             kinds_told: BTreeSet::new(),
-            due: Due::default(),
+            emptiness_told: false,
+            due: Due { look: Some(Instant::now() + LOOK), ..Due::default() },
         }
     }
 
@@ -157,11 +168,30 @@ impl Hub {
         if take_if_due(&mut self.due.kinds, now) {
             self.report_unwatched_kinds();
         }
+        if take_if_due(&mut self.due.look, now) {
+            self.look_without_an_event();
+            self.due.look = Some(Instant::now() + LOOK);
+        }
+    }
+
+    fn look_without_an_event(&mut self) {
+        if self.root.is_replaced() {
+            return self.rescan();
+        }
+        let differs = |path: &&PathBuf| Stamp::of(path).as_ref() != self.stamps.get(*path);
+        let changed: Vec<PathBuf> = self.linked.iter().filter(differs).cloned().collect();
+        if !changed.is_empty() {
+            self.doubts.extend(changed);
+            self.due.doubts.get_or_insert(Instant::now() + SETTLE);
+        }
     }
 
     fn file_event(&mut self, event: notify::Result<notify::Event>) {
         for sign in signs::of(event) {
             match sign {
+                Sign::Sure(path) if self.has_another_name(&path) => {
+                    self.due.rescan.get_or_insert(Instant::now() + SETTLE);
+                }
                 Sign::Sure(path) => self.look_at(&path),
                 Sign::Doubtful(path) => {
                     self.doubts.insert(path);
@@ -172,6 +202,11 @@ impl Hub {
                 }
             }
         }
+    }
+
+    /// Whether the file may be one that is read by another path.
+    fn has_another_name(&self, path: &Path) -> bool {
+        !self.stamps.contains_key(path) && is_behind_a_link(self.root.path(), path)
     }
 
     /// Reads a file if it looks different, one that was emptied a moment later.
@@ -207,6 +242,9 @@ impl Hub {
         if doubts.iter().any(was_directory) {
             return self.rescan();
         }
+        if doubts.iter().any(|path| self.has_another_name(path)) {
+            return self.rescan();
+        }
         doubts.iter().for_each(|path| self.look_at(path));
     }
 
@@ -222,6 +260,7 @@ impl Hub {
             .map(|(path, _)| path.clone())
             .collect();
         self.forget_missing(&found);
+        self.linked = self.behind_links(&found);
         self.stamps = found;
         for path in changed {
             self.reread(&path);
@@ -235,6 +274,10 @@ impl Hub {
             return;
         };
         self.forget_missing(&found);
+        self.linked = self.behind_links(&found);
+        if found.is_empty() {
+            self.report_emptiness();
+        }
         let arriving = std::mem::take(&mut self.arriving);
         arriving.iter().for_each(DirectorySubscriber::begin);
         // Labels of namespaces first: they decide about objects of files read earlier.
@@ -361,6 +404,20 @@ impl Hub {
         }
     }
 
+    fn behind_links(&self, found: &BTreeMap<PathBuf, Stamp>) -> BTreeSet<PathBuf> {
+        let root = self.root.path();
+        found.keys().filter(|path| is_behind_a_link(root, path)).cloned().collect()
+    }
+
+    fn report_emptiness(&mut self) {
+        if !std::mem::replace(&mut self.emptiness_told, true) {
+            let root = self.root.path().display();
+            let message =
+                format!("there are no manifests in {root}: no file there ends with .yaml, .yml or .json");
+            self.events.emit(Event::ManifestIgnored { file: root.to_string().into(), message });
+        }
+    }
+
     fn report_unwatched_kinds(&mut self) {
         for ((api_version, kind), path) in std::mem::take(&mut self.kinds) {
             let example = ManifestIdentity {
@@ -416,18 +473,16 @@ impl Hub {
     }
 
     fn scan(&mut self) -> Option<BTreeMap<PathBuf, Stamp>> {
-        let root = self.root.clone();
-        match scan(&root) {
-            Ok(found) => {
-                self.report(&root, BTreeSet::new());
-                Some(found)
-            }
-            Err(error) => {
-                let sentence = Broken::unreadable(&error).message(&root, !self.stamps.is_empty());
-                self.report(&root, [sentence].into());
-                None
-            }
-        }
+        let unwatched = if self.root.is_replaced() { self.root.watch().err() } else { None };
+        let root = self.root.path().to_owned();
+        let (found, mut problems) = match scan(&root) {
+            Ok(found) => (Some(found), BTreeSet::new()),
+            Err(error) => (None, [Broken::unreadable(&error).message(&root, !self.stamps.is_empty())].into()),
+        };
+        let unwatchable = |error| DirectoryError::Unwatchable { path: root.clone(), error }.to_string();
+        problems.extend(unwatched.map(unwatchable));
+        self.report(&root, problems);
+        found
     }
 
     fn message(&self, broken: &Broken, path: &Path) -> String {
@@ -468,7 +523,8 @@ impl Hub {
 
 impl Due {
     fn next(&self) -> Option<Instant> {
-        [self.list, self.rescan, self.doubts, self.emptied, self.kinds].into_iter().flatten().min()
+        let all = [self.list, self.rescan, self.doubts, self.emptied, self.kinds, self.look];
+        all.into_iter().flatten().min()
     }
 }
 
@@ -498,7 +554,9 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let file = root.path().join("s.yaml");
         let service = "apiVersion: v1\nkind: Service\nmetadata: {name: shop}\n";
-        let mut hub = Hub::new(root.path().to_owned(), Events::channel(1).0);
+        let (sender, _messages) = std::sync::mpsc::channel();
+        let watched = WatchedRoot::open(root.path().to_owned(), sender).unwrap();
+        let mut hub = Hub::new(watched, Events::channel(1).0);
         let mut look = |text: &str| {
             std::fs::write(&file, text).unwrap();
             hub.look_at(&file);

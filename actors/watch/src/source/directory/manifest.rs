@@ -1,6 +1,10 @@
 //! From the bytes of a manifest file to objects, as the API server would store them. Pure.
 
 use haptic_model::yaml;
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error as _, MapAccess, SeqAccess, Visitor},
+};
 use serde_json::{Map, Value};
 use std::{fmt, path::Path, sync::Arc};
 
@@ -59,7 +63,7 @@ pub(crate) struct Broken {
 /// # Errors
 /// Where the text ceases to be what it should be.
 pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<FolderContents, Broken> {
-    let documents = if path.extension().is_some_and(|ending| ending == "json") {
+    let documents = if path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json")) {
         json_documents(bytes)?
     } else {
         yaml_documents(bytes)?
@@ -93,10 +97,13 @@ fn cut(value: &str) -> &str {
 }
 
 fn json_documents(bytes: &[u8]) -> Result<Vec<Value>, Broken> {
-    serde_json::Deserializer::from_slice(bytes).into_iter().collect::<Result<_, _>>().map_err(|error| {
-        let why = format!("this is not JSON: {}", without_place(&error.to_string()));
-        Broken { place: Some((error.line() as u64, error.column().max(1) as u64)), why }
-    })
+    let documents = serde_json::Deserializer::from_slice(bytes).into_iter::<DistinctKeys>();
+    documents.map(|document| document.map(|DistinctKeys(value)| value)).collect::<Result<_, _>>().map_err(
+        |error| {
+            let why = format!("this is not JSON: {}", without_place(&error.to_string()));
+            Broken { place: Some((error.line() as u64, error.column().max(1) as u64)), why }
+        },
+    )
 }
 
 fn yaml_documents(bytes: &[u8]) -> Result<Vec<Value>, Broken> {
@@ -122,6 +129,69 @@ fn yaml_documents(bytes: &[u8]) -> Result<Vec<Value>, Broken> {
         place: error.location().map(|at| (at.line(), at.column())),
         why: yaml::why(&error),
     })
+}
+
+/// A value of JSON in which no key stands twice: of two values one would be lost.
+struct DistinctKeys(Value);
+
+impl<'de> Deserialize<'de> for DistinctKeys {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(DistinctKeysVisitor).map(Self)
+    }
+}
+
+struct DistinctKeysVisitor;
+
+impl<'de> Visitor<'de> for DistinctKeysVisitor {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value of JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut all = Vec::new();
+        while let Some(DistinctKeys(item)) = items.next_element()? {
+            all.push(item);
+        }
+        Ok(Value::Array(all))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut all = Map::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            if all.contains_key(&key) {
+                return Err(A::Error::custom(format!("the key {key:?} stands twice in one object")));
+            }
+            let DistinctKeys(value) = entries.next_value()?;
+            all.insert(key, value);
+        }
+        Ok(Value::Object(all))
+    }
 }
 
 /// Without ` at line 3, column 5`, which is told before it.
@@ -303,6 +373,17 @@ mod tests {
         assert_eq!(names(&contents.unwrap()), ["Secret default/s"]);
         let broken = parse(Path::new("x.json"), b"{\n  \"a\": }").err().unwrap();
         assert!(broken.message(Path::new("d/x.json"), false).starts_with("d/x.json:2:8: "));
+    }
+
+    #[test]
+    fn a_key_that_stands_twice_is_an_error_in_json_as_in_yaml() {
+        let twice = b"{\"apiVersion\": \"v1\", \"kind\": \"Service\",\n \"kind\": \"Secret\"}";
+        for name in ["x.json", "x.JSON", "x.yaml"] {
+            let broken = parse(Path::new(name), twice).err().expect(name).message(Path::new(name), false);
+            assert!(broken.starts_with(&format!("{name}:2:")) && broken.contains("kind"), "{broken}");
+        }
+        let all = br#"[null, true, -1, 18446744073709551615, 0.5, "a", {"b": {}}]"#;
+        assert_eq!(json_documents(all).unwrap(), [serde_json::from_slice::<Value>(all).unwrap()]);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 mod catalog;
 mod hub;
 mod manifest;
+mod root;
 mod scan;
 mod signs;
 mod subscriber;
@@ -19,7 +20,7 @@ use crate::{
 use haptic_model::{Object, ObjectRef, store::FetchError};
 use haptic_runtime::Events;
 use hub::{Fetch, Hub, Message};
-use notify::{RecursiveMode, Watcher};
+use root::WatchedRoot;
 use std::{
     collections::BTreeSet,
     fmt,
@@ -40,8 +41,6 @@ pub struct Directory(Arc<DirectoryState>);
 struct DirectoryState {
     root: PathBuf,
     hub: mpsc::Sender<Message>,
-    /// Sends file events for as long as it lives.
-    _watcher: notify::RecommendedWatcher,
 }
 
 /// A directory that cannot be watched.
@@ -79,19 +78,13 @@ impl Directory {
         // Files' events name absolute paths: under another name each file would be there twice.
         let root = &std::path::absolute(root).map_err(unreadable)?;
         let (hub, messages) = mpsc::channel();
-        let told = hub.clone();
-        let mut watcher = notify::recommended_watcher(move |event| {
-            // The receiver is gone only when the process ends.
-            drop(told.send(Message::Files(event)));
-        })
-        .map_err(unwatchable)?;
-        watcher.watch(root, RecursiveMode::Recursive).map_err(unwatchable)?;
-        let mut worker = Hub::new(root.to_owned(), events);
+        let watched = WatchedRoot::open(root.to_owned(), hub.clone()).map_err(unwatchable)?;
+        let mut worker = Hub::new(watched, events);
         std::thread::Builder::new()
             .name("manifests".into())
             .spawn(move || worker.run(&messages))
             .map_err(unreadable)?;
-        Ok(Self(Arc::new(DirectoryState { root: root.to_owned(), hub, _watcher: watcher })))
+        Ok(Self(Arc::new(DirectoryState { root: root.to_owned(), hub })))
     }
 
     /// Sends the objects of `spec`, and then their changes, to `out` until it is closed; all of them again when some are `wanted`.

@@ -32,7 +32,7 @@ pub(super) fn of(event: notify::Result<notify::Event>) -> Vec<Sign> {
 }
 
 fn at(path: PathBuf, is_sure: bool) -> Option<Sign> {
-    if is_manifest(&path) {
+    if is_manifest(&path) && !path.is_dir() {
         return Some(if is_sure && path.is_file() { Sign::Sure(path) } else { Sign::Doubtful(path) });
     }
     match path.symlink_metadata() {
@@ -78,10 +78,12 @@ mod tests {
         let place = |name: &str| vec![folder.path().join(name)];
         std::fs::write(folder.path().join("shop.yaml~"), "").unwrap();
         std::fs::create_dir(folder.path().join("more")).unwrap();
+        std::fs::create_dir(folder.path().join("more.yaml")).unwrap();
         let create = EventKind::Create(CreateKind::Any);
         assert_eq!(signs(create, &place("shop.yaml~")), []);
         assert_eq!(signs(create, &place("gone")), [Sign::Doubtful(folder.path().join("gone"))]);
         assert_eq!(signs(create, &place("more")), [Sign::Everything]);
+        assert_eq!(signs(create, &place("more.yaml")), [Sign::Everything]);
         assert_eq!(signs(create, &[]), [Sign::Everything]);
         assert_eq!(of(Err(notify::Error::generic("lost"))), [Sign::Everything]);
     }

@@ -3,11 +3,14 @@
 use super::manifest::{Manifest, ManifestIdentity};
 use crate::{
     ingest::{Ingest, Ingested},
-    selector::{FieldSelector, LabelSelector, SelectorError},
     spec::WatchSpec,
     update::{ListScope, Update},
 };
-use haptic_model::{ObjectRef, crd::WatchedResource};
+use haptic_model::{
+    ObjectRef,
+    crd::WatchedResource,
+    selector::{FieldSelector, LabelSelector, SelectorError},
+};
 use serde_json::{Map, Value};
 use std::{collections::BTreeMap, sync::Arc};
 use tokio::sync::mpsc::Sender;

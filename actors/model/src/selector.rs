@@ -34,6 +34,9 @@ enum SelectorRule {
     NotIn(Vec<String>),
     Exists,
     Absent,
+    /// Of a whole number.
+    Above(i64),
+    Below(i64),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +47,7 @@ struct LabelComparison {
 }
 
 impl LabelSelector {
-    /// Reads `a=b,c!=d,e in (x,y),f notin (z),g,!h`; the empty text selects everything.
+    /// Reads `a=b,c!=d,e in (x,y),f notin (z),g,!h,i>1,j<9`; the empty text selects everything.
     ///
     /// # Errors
     /// The part that cannot be read.
@@ -92,12 +95,15 @@ impl SelectorRule {
     fn allows(&self, value: Option<&str>) -> bool {
         let listed =
             |values: &[String]| value.is_some_and(|value| values.iter().any(|listed| listed == value));
+        let number = || value.and_then(|value| value.parse::<i64>().ok());
         match self {
             Self::In(values) => listed(values),
             // As in Kubernetes, a missing label is not in any set.
             Self::NotIn(values) => !listed(values),
             Self::Exists => value.is_some(),
             Self::Absent => value.is_none(),
+            Self::Above(bound) => number().is_some_and(|number| number > *bound),
+            Self::Below(bound) => number().is_some_and(|number| number < *bound),
         }
     }
 }
@@ -130,6 +136,12 @@ fn requirement(part: &str) -> Result<Requirement, &'static str> {
     }
     if let Some((key, value)) = part.split_once("==").or_else(|| part.split_once('=')) {
         return Ok(Requirement { key: label_key(key)?, rule: SelectorRule::In(vec![label_value(value)?]) });
+    }
+    if let Some((key, bound)) = part.split_once('>') {
+        return Ok(Requirement { key: label_key(key)?, rule: SelectorRule::Above(whole_number(bound)?) });
+    }
+    if let Some((key, bound)) = part.split_once('<') {
+        return Ok(Requirement { key: label_key(key)?, rule: SelectorRule::Below(whole_number(bound)?) });
     }
     let Some((head, set)) = part.split_once('(') else {
         return Ok(Requirement { key: label_key(part)?, rule: SelectorRule::Exists });
@@ -174,6 +186,10 @@ fn label_value(value: &str) -> Result<String, &'static str> {
     }
 }
 
+fn whole_number(bound: &str) -> Result<i64, &'static str> {
+    bound.trim().parse().map_err(|_| "compares with something that is no whole number")
+}
+
 fn refuse(selector: &str, part: &str, message: &str) -> SelectorError {
     SelectorError { selector: selector.to_owned(), part: part.to_owned(), message: message.to_owned() }
 }
@@ -189,7 +205,7 @@ mod tests {
 
     #[test]
     fn label_selectors_mean_what_they_mean_to_kubectl() {
-        let labels = json!({"app": "shop", "tier": "web", "example.com/x": ""});
+        let labels = json!({"app": "shop", "tier": "web", "example.com/x": "", "cores": "8"});
         for selector in [
             "",
             "app=shop",
@@ -202,12 +218,22 @@ mod tests {
             "!missing",
             "example.com/x",
             "example.com/x=",
+            "cores>7,cores < 9",
         ] {
             assert!(selects(selector, &labels), "{selector}");
         }
-        for selector in
-            ["app=other", "app!=shop", "missing", "!app", "app in (blog)", "app notin (shop)", "app=shop,x"]
-        {
+        for selector in [
+            "app=other",
+            "app!=shop",
+            "missing",
+            "!app",
+            "app in (blog)",
+            "app notin (shop)",
+            "app=shop,x",
+            "cores>8",
+            "app<9",
+            "missing<9",
+        ] {
             assert!(!selects(selector, &labels), "{selector}");
         }
         assert!(!LabelSelector::parse("app").unwrap().matches(None));
