@@ -10,8 +10,8 @@ use haptic_model::{Bundle, BundleFile, Diagnostic, crd::Allowance};
 /// The Lua file of the built-in libraries, by the digest of its text: with the library ingress, and with the library gateway without it. It
 /// holds no value of an object.
 const OF_LIBRARIES: [&str; 2] = [
-    "510555b0bc2208108984e11bc37e5840a988289d30c6b92e3c346c9646bbd7ad",
-    "7540db382237dd2635c0b2a732fea341c09e0b7413762350a29c420351ce318d",
+    "8f763e129778f681f0c773d5173ece14b4123c901d70d6accc523c100efb67ba",
+    "80a099129a92fdc10c1f59326a05b7e55efa00614b281f95fd1c36345f6c250e",
 ];
 
 /// Whether all that is needed is allowed. The path is that of a file, which may be the bundle's own: any of them, but of

@@ -168,6 +168,22 @@ fn an_expression_takes_what_is_empty_and_nothing_that_it_does_not_say() {
 }
 
 #[test]
+fn no_path_is_so_long_that_it_passes_an_expression_by() {
+    let rules = json!([
+        {"matches": [path("RegularExpression", "/admin(/[a-z]+)*")], "backendRefs": to(1)},
+        {"matches": [path("PathPrefix", "/")], "backendRefs": to(2)},
+    ]);
+    on_each(&site(vec![route("r", &[], rules)]), |site| {
+        for rounds in [1, 500, 900, 1300, 1400, 2000, 5000, 7000] {
+            let answer = site.get("a.example", &format!("/admin{}", "/a".repeat(rounds)));
+            let is_taken = answer.service() == Some(1);
+            assert!(is_taken || (answer.status == 414 && rounds > 900), "{rounds}: {answer:?}");
+            assert_eq!(site.get("a.example", &format!("/x{}", "/a".repeat(rounds))).service(), Some(2));
+        }
+    });
+}
+
+#[test]
 fn a_path_with_a_parameter_is_one_of_its_own_where_paths_are_compared_byte_by_byte() {
     let rules = json!([
         {"matches": [path("Exact", "/p/a;v=1")], "backendRefs": to(2)},
