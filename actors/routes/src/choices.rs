@@ -2,7 +2,9 @@
 //!
 //! What decides is one text of the group, which HAProxy's Lua reads: a change of it is a change of a map's entry.
 
-use crate::{claims::Backend, lists::encoded, options::difference::GroupOptions};
+use crate::{
+    claims::Backend, lists::encoded, options::difference::GroupOptions, regex_cost::asked_of_values,
+};
 use haptic_text::Digest;
 use serde_json::Value;
 
@@ -82,7 +84,7 @@ impl Choices {
             if let Some(regex) = options.get("canary-header-pattern") {
                 let pattern = regex.get("pattern").and_then(Value::as_str).unwrap_or_default();
                 let longest = regex.get("longestPath").map_or_else(String::new, Value::to_string);
-                push("header-pattern", pattern, &longest);
+                push("header-pattern", &asked_of_values(pattern), &longest);
             }
         }
         for (backend, weight) in &self.weighted {

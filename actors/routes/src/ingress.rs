@@ -32,7 +32,7 @@ use super::{
     passthrough,
     path::{self, Spelling},
     patterns::Pattern,
-    regex_cost::PatternCost,
+    regex_cost::{PatternCost, asked_of_values},
     sentences::shortened,
 };
 use context::IngressContext;
@@ -243,7 +243,7 @@ fn group_of(
     let origins = options.get("cors-allow-origin-regex").map(|regex| {
         let pattern = regex.get("pattern").and_then(Value::as_str).unwrap_or_default();
         let longest = regex.get("longestPath").map_or_else(String::new, Value::to_string);
-        format!("{},{longest}", encoded(pattern))
+        format!("{},{longest}", encoded(&asked_of_values(pattern)))
     });
     let made = [
         ("choice", choice),

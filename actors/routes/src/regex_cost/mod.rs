@@ -11,11 +11,14 @@ mod stack;
 mod steps;
 #[cfg(test)]
 mod tests;
+mod words;
 
 pub use read::LONGEST_PATTERN;
 
 use node::Node;
 use read::Pattern;
+use std::borrow::Cow;
+use words::Words;
 
 /// Longer paths than this do not fit into HAProxy's buffer.
 pub const LONGEST_PATH: usize = 16 << 10;
@@ -80,12 +83,33 @@ pub fn longest_value(pattern: &str) -> Result<usize, String> {
 /// # Errors
 /// Why the expression cannot be used: "it must …".
 pub fn cost(pattern: &str, with: Compared) -> Result<PatternCost, String> {
+    match with {
+        Compared::Path => cost_of_all(&[read::pattern(pattern)?.node], with),
+        Compared::Value => of_value(pattern).map(|(_, cost)| cost),
+    }
+}
+
+/// The expression that HAProxy is given in place of one for values.
+#[must_use]
+pub fn asked_of_values(pattern: &str) -> Cow<'_, str> {
+    // Most have no such thing in them, and are not read again.
+    let expression =
+        if pattern.contains(".*") { of_value(pattern).ok().and_then(|(words, _)| words) } else { None };
+    expression.map_or(Cow::Borrowed(pattern), Cow::Owned)
+}
+
+/// What it may cost, and the expression that is asked in its place where that costs less.
+fn of_value(pattern: &str) -> Result<(Option<String>, PatternCost), String> {
     let Pattern { node, stack } = read::pattern(pattern)?;
-    let cost = cost_of_all(&[node], with)?;
-    Ok(match with {
-        Compared::Path => cost,
-        Compared::Value => cost.up_to(stack.longest()),
-    })
+    let as_written = cost_of_all(std::slice::from_ref(&node), Compared::Value);
+    let is_short = !matches!(as_written, Ok(PatternCost { longest_path: LONGEST_PATH, .. }));
+    match Words::of(&node).filter(|_| is_short) {
+        Some(words) => {
+            let cost = longest_within(Compared::Value, |length| words.worst(length))?;
+            Ok((Some(words.expression()), cost))
+        }
+        None => Ok((None, as_written?.up_to(stack.longest()))),
+    }
 }
 
 /// What an expression of a list may cost, of which what it finds is replaced.
@@ -124,7 +148,11 @@ fn check_finds_something(node: &Node) -> Result<(), String> {
 }
 
 fn cost_of_all(nodes: &[Node], with: Compared) -> Result<PatternCost, String> {
-    let worst = |length| nodes.iter().map(|node| steps::worst(node, length)).sum();
+    longest_within(with, |length| nodes.iter().map(|node| steps::worst(node, length, with)).sum())
+}
+
+/// The longest text of which the worst takes no more steps than may be.
+fn longest_within(with: Compared, worst: impl Fn(usize) -> f64) -> Result<PatternCost, String> {
     let lengths = std::iter::successors(Some(LONGEST_PATH), |length| Some(length / 2));
     lengths
         .take_while(|length| *length >= SHORTEST_PATH)

@@ -57,7 +57,6 @@ pub(super) fn pattern(text: &str) -> Result<Pattern, String> {
             "must not repeat so much: it is {code} bytes for PCRE2, {MOST_CODE} are the most"
         ));
     }
-    let node = without_useless_end(node);
     // PCRE2 knows that where .* fails at the start of a path it fails everywhere.
     let from_the_start = matches!(node, Node::Seq(_)) && (text.starts_with(".*") || text.starts_with("(.*)"));
     let node = if from_the_start { Node::seq([Node::Start, node]) } else { node };
@@ -73,17 +72,6 @@ fn take_leading_flag(ast: &mut Ast) -> bool {
         concat.asts.remove(0);
     }
     ignores_case
-}
-
-/// What takes everything is at the end behind it: `$` tells nothing then.
-fn without_useless_end(node: Node) -> Node {
-    let Node::Seq(mut nodes) = node else { return node };
-    if let [.., Node::Repeat { node, most: None, .. }, Node::End] = &*nodes
-        && matches!(**node, Node::One(bytes) if bytes.is_everything())
-    {
-        nodes.pop();
-    }
-    Node::Seq(nodes)
 }
 
 struct Reader<'t> {

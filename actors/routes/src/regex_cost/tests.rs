@@ -131,6 +131,26 @@ fn what_pcre2_has_no_room_for_is_too_long() {
 }
 
 #[test]
+fn values_of_several_kilobytes_are_asked_for_words_and_between_delimiters() {
+    for (pattern, asked, longest) in [
+        (".*flagger-cookie.*abcdefghij.*", r"^(?>.*?flagger\x2dcookie)(?>.*?abcdefghij)", LONGEST_PATH),
+        ("^(?:.*fc.*abc.*)$", "^(?>.*?fc)(?>.*?abc)", LONGEST_PATH),
+        ("(?i)a=.*b[0-9;]", r"^(?>.*?[Aa]\x3d)(?>.*?[Bb][0-9\x3b])", LONGEST_PATH),
+        ("^a.*b.*c$", "^a(?>.*?b).*c$", LONGEST_PATH),
+        ("^(.*?; ?)?(canary=always)(;.*)?$", "^(.*?; ?)?(canary=always)(;.*)?$", LONGEST_PATH),
+        ("^(?:^(.*?;)?(user=jason)(;.*)?$)$", "^(?:^(.*?;)?(user=jason)(;.*)?$)$", LONGEST_PATH),
+        ("beta.*", "beta.*", LONGEST_PATH),
+        (".*beta.*", ".*beta.*", LONGEST_PATH),
+    ] {
+        assert_eq!(cost(pattern, Compared::Value).map(|cost| cost.longest_path), Ok(longest), "{pattern}");
+        assert_eq!(asked_of_values(pattern), asked, "{pattern}");
+    }
+    // Of what a value can have a class for paths has not all.
+    assert!(cost("a[^ ]*$", Compared::Value).unwrap().longest_path < LONGEST_PATH);
+    assert_eq!(cost("a[^ ]*$", Compared::Path).map(|cost| cost.longest_path), Ok(LONGEST_PATH));
+}
+
+#[test]
 fn what_pcre2_reads_otherwise_is_refused() {
     for pattern in OTHER {
         assert!(longest_path(pattern).is_err(), "{pattern}");

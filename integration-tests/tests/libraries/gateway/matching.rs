@@ -183,6 +183,36 @@ fn no_path_is_so_long_that_it_passes_an_expression_by() {
     });
 }
 
+/// A rule for a path and a header that an expression takes.
+fn by_header(path: &str, name: &str, value: &str, service: u8) -> Value {
+    let headers = json!([{"name": name, "value": value, "type": "RegularExpression"}]);
+    json!({"matches": [{"path": {"value": path}, "headers": headers}], "backendRefs": to(service)})
+}
+
+#[test]
+fn an_expression_finds_words_and_elements_in_long_cookies() {
+    let rules = json!([
+        by_header("/flagger", "cookie", ".*flagger-cookie.*abcdefghij.*", 1),
+        by_header("/istio", "cookie", "^(.*?; ?)?(canary=always)(;.*)?$", 2),
+        {"matches": [path("PathPrefix", "/")], "backendRefs": to(7)},
+    ]);
+    on_each(&site(vec![route("r", &[], rules)]), |site| {
+        for length in [0, 100, 2000, 4500] {
+            let around = "flagger_a;canary-;".repeat(length / 18);
+            for (path, cookie, service) in [
+                ("/flagger", format!("{around}flagger-cookie=x{around}abcdefghij{around}"), 1),
+                ("/flagger", format!("{around}abcdefghij{around}flagger-cookie=x"), 7),
+                ("/istio", format!("{around} canary=always;{around}"), 2),
+                ("/istio", format!("{around}canary=always"), 2),
+                ("/istio", format!("{around}xcanary=always"), 7),
+            ] {
+                let answer = site.ask(80, None, "GET", "a.example", path, &format!("cookie: {cookie}\r\n"));
+                assert_eq!(answer.service(), Some(service), "{path} {length}: {answer:?}");
+            }
+        }
+    });
+}
+
 #[test]
 fn a_path_with_a_parameter_is_one_of_its_own_where_paths_are_compared_byte_by_byte() {
     let rules = json!([
