@@ -214,6 +214,34 @@ fn an_expression_finds_words_and_elements_in_long_cookies() {
 }
 
 #[test]
+fn an_expression_takes_a_whole_value() {
+    let query = json!([{"name": "q", "value": "a.*", "type": "RegularExpression"}]);
+    let rules = json!([
+        by_header("/user", "x-user", "beta.*", 3),
+        by_header("/role", "x-user", "admin", 4),
+        by_header("/either", "x-user", "(?i)admin|root", 5),
+        {"matches": [{"path": {"value": "/query"}, "queryParams": query}], "backendRefs": to(6)},
+        {"matches": [path("PathPrefix", "/")], "backendRefs": to(7)},
+    ]);
+    on_each(&site(vec![route("r", &[], rules)]), |site| {
+        for (path, user, service) in [
+            ("/user", "beta1", 3),
+            ("/user", "notbeta1", 7),
+            ("/role", "admin", 4),
+            ("/role", "notadmin", 7),
+            ("/either", "Root", 5),
+            ("/either", "rooted", 7),
+            ("/query?q=ab", "", 6),
+            ("/query?q=ba", "", 7),
+            ("/query?q=a%0Ab", "", 7),
+        ] {
+            let answer = site.ask(80, None, "GET", "a.example", path, &format!("x-user: {user}\r\n"));
+            assert_eq!(answer.service(), Some(service), "{path} {user}: {answer:?}");
+        }
+    });
+}
+
+#[test]
 fn a_path_with_a_parameter_is_one_of_its_own_where_paths_are_compared_byte_by_byte() {
     let rules = json!([
         {"matches": [path("Exact", "/p/a;v=1")], "backendRefs": to(2)},
