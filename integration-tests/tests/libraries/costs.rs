@@ -4,9 +4,11 @@
 use crate::{
     SERIES, on_each_haproxy,
     options::{both, certificate},
+    patterns,
     site::{Scheme, Site, rendered_alone, sentences},
 };
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
+use haptic_routes::regex_cost;
 use integration_tests::program::{self, HaproxySeries};
 use serde_json::{Value, json};
 use std::{
@@ -328,5 +330,50 @@ fn a_longer_path_than_an_expression_may_see_is_refused() {
             site.get(Scheme::Http, "a.example", &format!("/off/{}", "x".repeat(4000))).service(),
             Some(2)
         );
+    });
+}
+
+/// Groups that may be repeated, each with a round that takes as few bytes as may be.
+const GROUPS: [(&str, &str); 12] = [
+    ("(/[a-z]+)", "/a"),
+    ("(/[a-z]+?)", "/a"),
+    ("(?:/[a-z]*)", "/a"),
+    ("(/(a|b)c)", "/bc"),
+    ("((/a)(bc))", "/abc"),
+    ("(/(?:a[a-z]?|b)(c|d))", "/bd"),
+    ("((/([a-z]+?))[0-9]?)", "/a"),
+    ("(?:(?:/a|/b){2})", "/b/b"),
+    ("((?:/[a-y]{1,3}){1,2}z)", "/az"),
+    ("(/(?:[a-z]|[0-9]){1,3}_)", "/1_"),
+    ("(/a([0-9],)*b)", "/ab"),
+    ("(/a([0-9],)*b)", "/a1,1,1,1,1,1,1,1,b"),
+];
+
+#[test]
+fn what_pcre2_repeats_has_room_on_the_longest_path_that_is_let_pass() {
+    let mut all: Vec<(String, String, String)> = Vec::new();
+    for (group, round) in GROUPS {
+        for (count, end) in
+            [("*", ""), ("*", "-$"), ("+?", "-$"), ("{2,}", "-"), ("*?", "-"), ("{1,300}", "")]
+        {
+            let head = format!("/n{}", all.len());
+            let pattern = format!("^{head}(?:{group}{count}{end})");
+            let Ok(longest) = regex_cost::longest_path(&pattern) else { continue };
+            let rounds = (longest.min(14_000) - head.len() - 1) / round.len();
+            all.push((format!("{head}{}-", round.repeat(rounds)), head, pattern));
+        }
+    }
+    assert!(all.len() > 40, "{} are let pass", all.len());
+    let option = |(_, head, pattern): &(String, String, String)| {
+        format!("{head}: {}\n", json!({"rewrite-regex": pattern, "rewrite-replacement": "/found"}))
+    };
+    let options: String = all.iter().map(option).collect();
+    let paths: Vec<_> = all.iter().map(|(_, head, _)| (&**head, "Prefix", "s1")).collect();
+    let manifests = [patterns::ingress(("shop", "all"), "a.example", &[("paths", &options)], &paths)];
+    on_each_haproxy(&manifests, |site| {
+        for (path, _, pattern) in &all {
+            let answer = site.get(Scheme::Http, "a.example", path);
+            assert_eq!(answer.request_line(), "GET /found HTTP/1.1", "{pattern} {}", path.len());
+        }
     });
 }

@@ -245,6 +245,41 @@ fn a_path_that_an_expression_may_not_be_asked_with_is_too_long() {
 }
 
 #[test]
+fn no_path_is_so_long_that_it_passes_the_guard_of_an_expression() {
+    let guarded = |name, host, guard: (&str, &str), path| {
+        shop(
+            name,
+            host,
+            &[("paths", &format!("{path}: {{path-type: regex, {}: {}}}", guard.0, guard.1))],
+            &[(path, 1), ("/", 2)],
+        )
+    };
+    let mut manifests = vec![
+        guarded("users", "a.example", ("auth-secret", "users"), "/admin(/[a-z]+)*"),
+        guarded("addresses", "b.example", ("deny-from", "127.0.0.0/8"), "/(admin|root)(/|[a-z])*"),
+        shop("turned", "c.example", &[REGEX, ("rewrite-target", "/own\\1")], &[("/x((/[a-z]+)+)", 3)]),
+    ];
+    manifests.extend([certificate(), users()]);
+    on_each_haproxy(&manifests, |site| {
+        for (host, head, guarded) in [("a.example", "/admin", 401), ("b.example", "/root", 403)] {
+            for rounds in [1, 500, 1000, 1300, 1400, 2000, 5000, 7000] {
+                let path = format!("{head}{}", "/a".repeat(rounds));
+                let status = get(site, host, &path).status;
+                assert!(status == guarded || (status == 414 && rounds > 500), "{host} {rounds}: {status}");
+                let other = get(site, host, &format!("/o{}", "/a".repeat(rounds)));
+                assert_eq!(other.service(), Some(2), "{host} {rounds}: {other:?}");
+            }
+        }
+        for rounds in [1, 500, 1000, 1300, 1400, 2000, 5000] {
+            let rest = "/a".repeat(rounds);
+            let answer = get(site, "c.example", &format!("/x{rest}"));
+            let is_turned = answer.request_line() == format!("GET /own{rest} HTTP/1.1");
+            assert!(is_turned || (answer.status == 414 && rounds > 500), "{rounds}: {answer:?}");
+        }
+    });
+}
+
+#[test]
 fn as_many_expressions_as_a_host_has_are_asked_in_their_order() {
     let numbers: Vec<String> = (0..600).map(|n| format!("/n{n:03}-[a-z]+")).collect();
     let paths: Vec<(&str, u8)> = numbers.iter().map(|path| (path.as_str(), 1)).collect();

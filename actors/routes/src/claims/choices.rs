@@ -3,7 +3,10 @@
 //! What decides is one text of the group, which HAProxy's Lua reads: a change of it is a change of a map's entry.
 
 use super::Backend;
-use crate::{matching::lists::encoded, options::difference::GroupOptions};
+use crate::{
+    matching::{lists::encoded, regex_cost::asked_of_values},
+    options::difference::GroupOptions,
+};
 use haptic_text::Digest;
 use serde_json::Value;
 
@@ -83,7 +86,7 @@ impl Choices {
             if let Some(regex) = options.get("canary-header-pattern") {
                 let pattern = regex.get("pattern").and_then(Value::as_str).unwrap_or_default();
                 let longest = regex.get("longestPath").map_or_else(String::new, Value::to_string);
-                push("header-pattern", pattern, &longest);
+                push("header-pattern", &asked_of_values(pattern), &longest);
             }
         }
         for (backend, weight) in &self.weighted {

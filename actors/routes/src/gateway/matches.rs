@@ -114,11 +114,24 @@ fn part<'t>(what: &str, text: &'t Option<String>) -> Result<&'t str, String> {
 fn expression(text: &str) -> Result<(Match, Option<PatternCost>), String> {
     // What stands around it would make another expression of a parenthesis or a backslash too many.
     patterns::check_whole(text).map_err(|why| format!("path {text:?} {why}"))?;
-    // A flag stands at the very start.
-    let (flag, rest) = text.strip_prefix("(?i)").map_or(("", text), |rest| ("(?i)", rest));
+    let (flag, rest) = flag_of(text);
     let whole = if rest.contains('|') { format!("{flag}(?:{rest})$") } else { format!("{text}$") };
     let pattern = patterns::read(&whole, None).map_err(|why| format!("path {text:?} {why}"))?;
     Ok((pattern.of(""), pattern.cost))
+}
+
+/// An expression that takes the value as a whole, and the longest value that is asked.
+fn whole_value(text: &str) -> Result<(String, Option<usize>), String> {
+    patterns::check_whole(text)?;
+    let (flag, rest) = flag_of(text);
+    let whole = format!("{flag}^(?:{rest})$");
+    let cost = regex_cost::cost(&whole, Compared::Value)?;
+    Ok((whole, Some(cost.longest_path)))
+}
+
+/// A flag stands at the very start.
+fn flag_of(text: &str) -> (&'static str, &str) {
+    text.strip_prefix("(?i)").map_or(("", text), |rest| ("(?i)", rest))
 }
 
 fn with(wanted: Match, cost: Option<PatternCost>, conditions: RouteConditions) -> WantedRequests {
@@ -143,15 +156,14 @@ fn conditions(
         if all.iter().any(|known| known.name == name) {
             continue;
         }
-        let longest = match kind.as_deref().unwrap_or("Exact") {
-            "Exact" => None,
+        let (value, longest) = match kind.as_deref().unwrap_or("Exact") {
+            "Exact" => (value.clone(), None),
             "RegularExpression" => {
-                let cost = regex_cost::cost(value, Compared::Value);
-                Some(cost.map_err(|why| format!("the value of {what} {name:?} {why}"))?.longest_path)
+                whole_value(value).map_err(|why| format!("the value of {what} {name:?} {why}"))?
             }
             other => return Err(format!("values of type {other} are not supported")),
         };
-        all.push(Condition { name, value: value.clone(), longest });
+        all.push(Condition { name, value, longest });
     }
     all.sort();
     Ok(all)
@@ -219,6 +231,12 @@ mod tests {
             of_http(&HttpMatch { headers: vec![header], ..HttpMatch::default() }, Spelling::Normal)
         };
         assert!(header(".*").is_ok() && header("^(a|b)?$").is_ok());
+        for (text, asked) in [("beta.*", "^(?:beta.*)$"), ("(?i)a|b", "(?i)^(?:a|b)$")] {
+            let conditions = header(text).unwrap().wanted.conditions.unwrap();
+            assert_eq!(conditions.headers[0].value, asked);
+        }
+        assert!(header("a)|(b").unwrap_err().contains("must be a regular expression"));
+        assert!(header(".*flagger-cookie.*abcdefghij.*").is_ok());
         let why = header("(a+)+b").unwrap_err();
         assert!(why.starts_with("the value of header \"x-a\" must") && !why.contains("path"), "{why}");
     }

@@ -2,7 +2,7 @@
 
 use crate::{
     claims::{Backend, Fields, RouteGroup, ToHttps, choices::Choices},
-    matching::lists::encoded,
+    matching::{lists::encoded, regex_cost::asked_of_values},
     options::{
         self, Settings,
         class_objects::{self, qualified_service},
@@ -101,5 +101,5 @@ fn origins_of(options: GroupOptions<'_>) -> Option<String> {
     let regex = options.get("cors-allow-origin-regex")?;
     let pattern = regex.get("pattern").and_then(Value::as_str).unwrap_or_default();
     let longest = regex.get("longestPath").map_or_else(String::new, Value::to_string);
-    Some(format!("{},{longest}", encoded(pattern)))
+    Some(format!("{},{longest}", encoded(&asked_of_values(pattern))))
 }

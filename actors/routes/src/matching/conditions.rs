@@ -25,7 +25,7 @@ pub struct RouteConditions {
 pub struct Condition {
     /// Of what.
     pub name: String,
-    /// Its value, or an expression that finds something in it.
+    /// Its value, or an expression that finds something in it; those of routes of the Gateway API take all of it.
     pub value: String,
     /// The longest value that is asked, where it is an expression.
     pub longest: Option<usize>,

@@ -6,7 +6,7 @@
 use super::{
     Match, MatchShape,
     conditions::{Condition, RouteConditions},
-    regex_cost::PatternCost,
+    regex_cost::{PatternCost, asked_of_values},
 };
 use haptic_model::ObjectRef;
 use std::{
@@ -207,8 +207,11 @@ fn text_of(RouteConditions { methods, headers, query }: &RouteConditions) -> Str
     }
     for (kind, conditions) in [("header", headers), ("query", query)] {
         for Condition { name, value, longest } in conditions {
-            let longest = longest.map(|longest| format!("|{longest}")).unwrap_or_default();
-            all += &format!(",{kind}|{}|{}{longest}", encoded(name), encoded(value));
+            let (value, longest) = match longest {
+                Some(longest) => (encoded(&asked_of_values(value)), format!("|{longest}")),
+                None => (encoded(value), String::new()),
+            };
+            all += &format!(",{kind}|{}|{value}{longest}", encoded(name));
         }
     }
     all

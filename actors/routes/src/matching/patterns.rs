@@ -105,7 +105,7 @@ pub fn read(text: &str, target: Option<&str>) -> Result<Pattern, String> {
     }
     // What finds nothing has nothing to be replaced.
     let cost = match target {
-        Some(_) => regex_cost::cost_of_rewrites([expression.as_str()])?,
+        Some(_) => regex_cost::cost_of_replaced(&expression)?,
         None => regex_cost::cost(&expression, Compared::Path)?,
     };
     let path = if flag.is_empty() { beginning(text) } else { "/".to_owned() };

@@ -118,6 +118,8 @@ pub enum Kind {
     Weights,
     /// A regular expression that is asked with paths.
     Regex,
+    /// A regular expression that finds something in the value of a header.
+    ValueRegex,
     /// Lines of a regular expression and what takes the place of a path in which it finds something.
     Rewrites,
     /// A regular expression that whole origins match.
@@ -201,10 +203,11 @@ impl Kind {
             Self::ServicePort => Backend::of(text).map(|_| OptionValue::Text(text.to_owned())),
             Self::QualifiedServicePort => qualified_service(text).map(|_| OptionValue::Text(text.to_owned())),
             Self::Weights => weights(text).map(OptionValue::Weights),
-            Self::Regex => return regex(text.to_owned()),
+            Self::Regex => return regex(text.to_owned(), regex_cost::longest_path),
+            Self::ValueRegex => return regex(text.to_owned(), regex_cost::longest_value),
             Self::OriginRegex => {
                 let (flag, text) = text.strip_prefix("(?i)").map_or(("", text), |rest| ("(?i)", rest));
-                return regex(format!("{flag}^(?:{text})$"));
+                return regex(format!("{flag}^(?:{text})$"), regex_cost::longest_value);
             }
             Self::Rewrites => return rewrites::read(text),
         };
@@ -278,6 +281,10 @@ impl Kind {
                 "a regular expression of up to 500 characters that does not go back and forth over a path"
                     .to_owned()
             }
+            Self::ValueRegex => {
+                "a regular expression of up to 500 characters that does not go back and forth over a value"
+                    .to_owned()
+            }
             Self::Rewrites => rewrites::expected(),
         }
     }
@@ -305,8 +312,8 @@ fn time(text: &str, good: RangeInclusive<u64>, wrong: impl Fn() -> String) -> Re
     }
 }
 
-fn regex(pattern: String) -> Result<OptionValue, String> {
-    let longest = regex_cost::longest_path(&pattern)?;
+fn regex(pattern: String, longest: impl Fn(&str) -> Result<usize, String>) -> Result<OptionValue, String> {
+    let longest = longest(&pattern)?;
     let longest_path = (longest < regex_cost::LONGEST_PATH).then_some(longest);
     Ok(OptionValue::Regex { pattern, longest_path })
 }

@@ -156,7 +156,7 @@ pub const TABLE: &[Row] = &[
     },
     Row {
         name: "canary-header-pattern",
-        kind: Kind::Regex,
+        kind: Kind::ValueRegex,
         example: "^beta",
         with: With::Needs("canary-header"),
         reload: Reload::FirstUse,
@@ -626,7 +626,7 @@ pub const TABLE: &[Row] = &[
         example: "^/api/(.*)",
         with: With::Needs("rewrite-replacement"),
         reload: Reload::Change,
-        about: "What of the path `rewrite-replacement` takes the place of, up to 500 characters. What would go back and forth over a path, such as `(a+)+b`, is refused; where the path must be bounded for that, longer ones than 1,024 to 8,192 bytes get 414.",
+        about: "What of the path `rewrite-replacement` takes the place of, up to 500 characters. What would go back and forth over a path, such as `(a+)+b`, is refused; where the path must be bounded for that, longer ones than 1,024 to 8,192 bytes get 414, and so do those for which PCRE2 may have no room: with a repeated group such as `(/[a-z]+)*` longer ones than 512 bytes or more.",
         levels: &[Path, Ingress],
         ..ROW
     },

@@ -189,6 +189,80 @@ fn an_expression_takes_what_is_empty_and_nothing_that_it_does_not_say() {
 }
 
 #[test]
+fn no_path_is_so_long_that_it_passes_an_expression_by() {
+    let rules = json!([
+        {"matches": [path("RegularExpression", "/admin(/[a-z]+)*")], "backendRefs": to(1)},
+        {"matches": [path("PathPrefix", "/")], "backendRefs": to(2)},
+    ]);
+    on_each(&site(vec![route("r", &[], rules)]), |site| {
+        for rounds in [1, 500, 900, 1300, 1400, 2000, 5000, 7000] {
+            let answer = site.get("a.example", &format!("/admin{}", "/a".repeat(rounds)));
+            let is_taken = answer.service() == Some(1);
+            assert!(is_taken || (answer.status == 414 && rounds > 900), "{rounds}: {answer:?}");
+            assert_eq!(site.get("a.example", &format!("/x{}", "/a".repeat(rounds))).service(), Some(2));
+        }
+    });
+}
+
+/// A rule for a path and a header that an expression takes.
+fn by_header(path: &str, name: &str, value: &str, service: u8) -> Value {
+    let headers = json!([{"name": name, "value": value, "type": "RegularExpression"}]);
+    json!({"matches": [{"path": {"value": path}, "headers": headers}], "backendRefs": to(service)})
+}
+
+#[test]
+fn an_expression_finds_words_and_elements_in_long_cookies() {
+    let rules = json!([
+        by_header("/flagger", "cookie", ".*flagger-cookie.*abcdefghij.*", 1),
+        by_header("/istio", "cookie", "^(.*?; ?)?(canary=always)(;.*)?$", 2),
+        {"matches": [path("PathPrefix", "/")], "backendRefs": to(7)},
+    ]);
+    on_each(&site(vec![route("r", &[], rules)]), |site| {
+        for length in [0, 100, 2000, 4500] {
+            let around = "flagger_a;canary-;".repeat(length / 18);
+            for (path, cookie, service) in [
+                ("/flagger", format!("{around}flagger-cookie=x{around}abcdefghij{around}"), 1),
+                ("/flagger", format!("{around}abcdefghij{around}flagger-cookie=x"), 7),
+                ("/istio", format!("{around} canary=always;{around}"), 2),
+                ("/istio", format!("{around}canary=always"), 2),
+                ("/istio", format!("{around}xcanary=always"), 7),
+            ] {
+                let answer = site.ask(80, None, "GET", "a.example", path, &format!("cookie: {cookie}\r\n"));
+                assert_eq!(answer.service(), Some(service), "{path} {length}: {answer:?}");
+            }
+        }
+    });
+}
+
+#[test]
+fn an_expression_takes_a_whole_value() {
+    let query = json!([{"name": "q", "value": "a.*", "type": "RegularExpression"}]);
+    let rules = json!([
+        by_header("/user", "x-user", "beta.*", 3),
+        by_header("/role", "x-user", "admin", 4),
+        by_header("/either", "x-user", "(?i)admin|root", 5),
+        {"matches": [{"path": {"value": "/query"}, "queryParams": query}], "backendRefs": to(6)},
+        {"matches": [path("PathPrefix", "/")], "backendRefs": to(7)},
+    ]);
+    on_each(&site(vec![route("r", &[], rules)]), |site| {
+        for (path, user, service) in [
+            ("/user", "beta1", 3),
+            ("/user", "notbeta1", 7),
+            ("/role", "admin", 4),
+            ("/role", "notadmin", 7),
+            ("/either", "Root", 5),
+            ("/either", "rooted", 7),
+            ("/query?q=ab", "", 6),
+            ("/query?q=ba", "", 7),
+            ("/query?q=a%0Ab", "", 7),
+        ] {
+            let answer = site.ask(80, None, "GET", "a.example", path, &format!("x-user: {user}\r\n"));
+            assert_eq!(answer.service(), Some(service), "{path} {user}: {answer:?}");
+        }
+    });
+}
+
+#[test]
 fn a_path_with_a_parameter_is_one_of_its_own_where_paths_are_compared_byte_by_byte() {
     let rules = json!([
         {"matches": [path("Exact", "/p/a;v=1")], "backendRefs": to(2)},

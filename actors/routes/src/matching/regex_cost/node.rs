@@ -1,5 +1,6 @@
 //! A regular expression as far as its cost depends on it. Groups are not there: what they hold stands in their place.
 
+use super::Compared;
 use std::ops::BitOr;
 
 /// A set of bytes.
@@ -17,13 +18,42 @@ impl Bytes {
         a & c != 0 || b & d != 0
     }
 
-    /// Whether it holds all that a path can have in it.
-    pub(super) fn is_everything(self) -> bool {
-        (0x21..=0xff).all(|byte| {
-            let mut one = Self::default();
-            one.insert(byte);
-            byte == 0x7f || self.meets(one)
-        })
+    fn has(self, byte: u8) -> bool {
+        let mut one = Self::default();
+        one.insert(byte);
+        self.meets(one)
+    }
+
+    /// Whether it holds all that such a text can have in it. Values with a line break are asked with no expression.
+    pub(super) fn is_everything(self, with: Compared) -> bool {
+        let mut all = 0..=u8::MAX;
+        match with {
+            Compared::Path => all.all(|byte| byte < b'!' || byte == 0x7f || self.has(byte)),
+            Compared::Value => all.all(|byte| byte == b'\n' || self.has(byte)),
+        }
+    }
+
+    /// As a part of an expression.
+    pub(super) fn written(self) -> String {
+        if self.is_everything(Compared::Value) {
+            return ".".to_owned();
+        }
+        let all: Vec<u8> = (0..=u8::MAX).filter(|byte| self.has(*byte)).collect();
+        let ranges = all.chunk_by(|byte, next| byte + 1 == *next);
+        let ranges: String = ranges.map(range).collect();
+        if all.len() == 1 { ranges } else { format!("[{ranges}]") }
+    }
+}
+
+/// Bytes that follow one another.
+fn range(bytes: &[u8]) -> String {
+    let escaped = |byte: &u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => char::from(*byte).to_string(),
+        _ => format!("\\x{byte:02x}"),
+    };
+    match bytes {
+        [start, .., end] => format!("{}-{}", escaped(start), escaped(end)),
+        _ => bytes.iter().map(escaped).collect(),
     }
 }
 
@@ -122,6 +152,12 @@ impl Node {
             Self::Either(nodes) => nodes.iter().all(Self::is_anchored),
             _ => false,
         }
+    }
+
+    /// Whether it takes all that is left of such a text.
+    pub(super) fn takes_everything(&self, with: Compared) -> bool {
+        matches!(self, Self::Repeat { node, most: None, .. }
+            if matches!(**node, Self::One(bytes) if bytes.is_everything(with)))
     }
 
     /// Whether it takes whatever comes, also nothing: it never fails.

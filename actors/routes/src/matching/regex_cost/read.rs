@@ -1,7 +1,10 @@
 //! Reads the part of the language that the `regex` crate and PCRE2 read alike. Whatever one of them takes for something
 //! else is refused: what is judged must be what runs.
 
-use super::node::{Bytes, Node};
+use super::{
+    node::{Bytes, Node},
+    stack::StackUse,
+};
 use regex_syntax::{
     ast::{
         AssertionKind, Ast, ClassBracketed, ClassSet, ClassSetItem, Flag, FlagsItemKind, GroupKind,
@@ -19,10 +22,18 @@ const MOST_GROUPS: u32 = 9;
 const DEEPEST: u32 = 20;
 /// What PCRE2 may make of it.
 const LARGEST: usize = 5_000;
+/// Bytes that PCRE2 may make of it: it has no more than 65,536 of them.
+const MOST_CODE: usize = 60_000;
+
+/// What was read.
+pub(super) struct Pattern {
+    pub node: Node,
+    pub stack: StackUse,
+}
 
 /// # Errors
 /// What it must be instead.
-pub(super) fn pattern(text: &str) -> Result<Node, String> {
+pub(super) fn pattern(text: &str) -> Result<Pattern, String> {
     if text.len() > LONGEST_PATTERN {
         return Err(format!("must be no longer than {LONGEST_PATTERN} bytes"));
     }
@@ -33,16 +44,23 @@ pub(super) fn pattern(text: &str) -> Result<Node, String> {
     let mut ast = ast.map_err(|e| format!("must be a regular expression: {}", e.kind()))?;
     let reader = Reader { text, ignore_case: take_leading_flag(&mut ast) };
     let node = reader.node(&ast)?;
+    let stack = StackUse::of(&ast);
     if node.size() > LARGEST {
         return Err(format!(
             "must not repeat so much: it is {} steps written out, {LARGEST} are the most",
             node.size()
         ));
     }
-    let node = without_useless_end(node);
+    let code = code_of(&ast);
+    if code > MOST_CODE {
+        return Err(format!(
+            "must not repeat so much: it is {code} bytes for PCRE2, {MOST_CODE} are the most"
+        ));
+    }
     // PCRE2 knows that where .* fails at the start of a path it fails everywhere.
     let from_the_start = matches!(node, Node::Seq(_)) && (text.starts_with(".*") || text.starts_with("(.*)"));
-    Ok(if from_the_start { Node::seq([Node::Start, node]) } else { node })
+    let node = if from_the_start { Node::seq([Node::Start, node]) } else { node };
+    Ok(Pattern { node, stack })
 }
 
 /// Takes `(?i)` away from the very start; whether it was there.
@@ -54,17 +72,6 @@ fn take_leading_flag(ast: &mut Ast) -> bool {
         concat.asts.remove(0);
     }
     ignores_case
-}
-
-/// What takes everything is at the end behind it: `$` tells nothing then.
-fn without_useless_end(node: Node) -> Node {
-    let Node::Seq(mut nodes) = node else { return node };
-    if let [.., Node::Repeat { node, most: None, .. }, Node::End] = &*nodes
-        && matches!(**node, Node::One(bytes) if bytes.is_everything())
-    {
-        nodes.pop();
-    }
-    Node::Seq(nodes)
 }
 
 struct Reader<'t> {
@@ -115,14 +122,7 @@ impl Reader<'_> {
         if matches!(&*repetition.ast, Ast::Repetition(_)) {
             return Err(without("a repetition right behind another one"));
         }
-        let (least, most) = match &repetition.op.kind {
-            RepetitionKind::ZeroOrOne => (0, Some(1)),
-            RepetitionKind::ZeroOrMore => (0, None),
-            RepetitionKind::OneOrMore => (1, None),
-            RepetitionKind::Range(RepetitionRange::Exactly(times)) => (*times, Some(*times)),
-            RepetitionKind::Range(RepetitionRange::AtLeast(least)) => (*least, None),
-            RepetitionKind::Range(RepetitionRange::Bounded(least, most)) => (*least, Some(*most)),
-        };
+        let (least, most) = rounds(&repetition.op.kind);
         if least.max(most.unwrap_or(0)) > 1000 {
             return Err("must repeat nothing more than 1000 times".into());
         }
@@ -165,6 +165,37 @@ impl Reader<'_> {
             ClassSet::Item(item) => check_item(item),
             ClassSet::BinaryOp(_) => Err(without("&&, -- and ~~ in a class")),
         }
+    }
+}
+
+/// How many bytes PCRE2 makes of it at the most: it writes out each round of a group that is counted.
+fn code_of(ast: &Ast) -> usize {
+    let all = |asts: &[Ast]| asts.iter().map(code_of).fold(0, usize::saturating_add);
+    match ast {
+        Ast::Empty(_) | Ast::Flags(_) | Ast::Assertion(_) | Ast::Dot(_) => 1,
+        Ast::Literal(_) | Ast::ClassPerl(_) => 2,
+        Ast::ClassUnicode(_) | Ast::ClassBracketed(_) => 36,
+        Ast::Group(group) => code_of(&group.ast).saturating_add(10),
+        Ast::Alternation(each) => all(&each.asts).saturating_add(3 * each.asts.len()),
+        Ast::Concat(each) => all(&each.asts),
+        Ast::Repetition(repetition) => {
+            let (least, most) = rounds(&repetition.op.kind);
+            let is_written_out = matches!(&*repetition.ast, Ast::Group(_));
+            let times = if is_written_out { most.unwrap_or(least).max(1) as usize } else { 1 };
+            code_of(&repetition.ast).saturating_add(8).saturating_mul(times)
+        }
+    }
+}
+
+/// The fewest and the most times that something is repeated.
+pub(super) fn rounds(kind: &RepetitionKind) -> (u32, Option<u32>) {
+    match kind {
+        RepetitionKind::ZeroOrOne => (0, Some(1)),
+        RepetitionKind::ZeroOrMore => (0, None),
+        RepetitionKind::OneOrMore => (1, None),
+        RepetitionKind::Range(RepetitionRange::Exactly(times)) => (*times, Some(*times)),
+        RepetitionKind::Range(RepetitionRange::AtLeast(least)) => (*least, None),
+        RepetitionKind::Range(RepetitionRange::Bounded(least, most)) => (*least, Some(*most)),
     }
 }
 

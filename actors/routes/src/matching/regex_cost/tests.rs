@@ -9,7 +9,8 @@ const FINE: &[(&str, usize)] = &[
     ("^/(.*)/x$", LONGEST_PATH),
     ("^/([^/]+)/([^/]+)/(.*)$", LONGEST_PATH),
     ("^/([a-z]{2})/([0-9]+)/?(.*)", LONGEST_PATH),
-    ("^/blog(/[^/]+)*/$", LONGEST_PATH),
+    ("^/blog(/[^/]+)*/$", 1169),
+    ("^/blog(?:/[^/]+/x)*/$", 3275),
     ("^/(?:v1|v2)/(.*)", LONGEST_PATH),
     ("(?i)^/Shop/(.*)", LONGEST_PATH),
     ("/old/", LONGEST_PATH),
@@ -21,7 +22,7 @@ const FINE: &[(&str, usize)] = &[
     ("^(.*)a(.*)b$", SHORTEST_PATH),
     (r"(.*)\.html", LONGEST_PATH),
     ("(.*)a(.*)b$", SHORTEST_PATH),
-    (r"^/blog(/[^/]+)*\.html$", LONGEST_PATH),
+    (r"^/blog(/[^/]+)*\.html$", 1169),
 ];
 
 /// What goes back and forth.
@@ -42,6 +43,7 @@ const ENDLESS: &[&str] = &[
     "^((a{1,100}){1,100}){1,100}b",
     "^(a{0,50}){0,50}b",
     "^(aa|aab?)*c",
+    "^(/(?:[a-z]|[0-9]){1,3}_){1,300}",
 ];
 
 /// What PCRE2 would read otherwise, or not at all.
@@ -112,6 +114,40 @@ fn what_goes_back_and_forth_is_refused() {
         let why = longest_path(pattern).expect_err(pattern);
         assert!(why.contains("back and forth") || why.contains("repeat"), "{pattern}: {why}");
     }
+}
+
+#[test]
+fn what_pcre2_has_no_room_for_is_too_long() {
+    assert_eq!(longest_path("^/(a|b)*c"), Ok(682));
+    let nested = "^/(((a|b)))*c$";
+    let why = longest_path(nested).expect_err(nested);
+    assert!(why.starts_with("must not repeat groups of so few characters"), "{why}");
+    assert_eq!(cost_of_replaced(nested).map(|cost| cost.longest_path), Ok(LONGEST_PATH));
+    for (pattern, longest) in
+        [("^(a|b)*c", 682), ("^(?:ab|cd){1,20}$", LONGEST_PATH), ("^[ab]*c$", LONGEST_PATH)]
+    {
+        assert_eq!(cost(pattern, Compared::Value).map(|cost| cost.longest_path), Ok(longest), "{pattern}");
+    }
+}
+
+#[test]
+fn values_of_several_kilobytes_are_asked_for_words_and_between_delimiters() {
+    for (pattern, asked, longest) in [
+        (".*flagger-cookie.*abcdefghij.*", r"^(?>.*?flagger\x2dcookie)(?>.*?abcdefghij)", LONGEST_PATH),
+        ("^(?:.*fc.*abc.*)$", "^(?>.*?fc)(?>.*?abc)", LONGEST_PATH),
+        ("(?i)a=.*b[0-9;]", r"^(?>.*?[Aa]\x3d)(?>.*?[Bb][0-9\x3b])", LONGEST_PATH),
+        ("^a.*b.*c$", "^a(?>.*?b).*c$", LONGEST_PATH),
+        ("^(.*?; ?)?(canary=always)(;.*)?$", "^(.*?; ?)?(canary=always)(;.*)?$", LONGEST_PATH),
+        ("^(?:^(.*?;)?(user=jason)(;.*)?$)$", "^(?:^(.*?;)?(user=jason)(;.*)?$)$", LONGEST_PATH),
+        ("beta.*", "beta.*", LONGEST_PATH),
+        (".*beta.*", ".*beta.*", LONGEST_PATH),
+    ] {
+        assert_eq!(cost(pattern, Compared::Value).map(|cost| cost.longest_path), Ok(longest), "{pattern}");
+        assert_eq!(asked_of_values(pattern), asked, "{pattern}");
+    }
+    // Of what a value can have a class for paths has not all.
+    assert!(cost("a[^ ]*$", Compared::Value).unwrap().longest_path < LONGEST_PATH);
+    assert_eq!(cost("a[^ ]*$", Compared::Path).map(|cost| cost.longest_path), Ok(LONGEST_PATH));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Who gets which part of the requests of a path.
 
+use super::matches::whole_value;
 use haptic_routes::options::{RouteOptions, value::OptionValue};
 use serde_json::{Value, json};
 
@@ -12,7 +13,7 @@ pub(super) fn headers(options: &RouteOptions) -> Vec<(Value, bool)> {
         return vec![(header("Exact", value), true)];
     }
     if let Some(OptionValue::Regex { pattern, .. }) = options.values.get("canary-header-pattern") {
-        return vec![(header("RegularExpression", pattern), true)];
+        return vec![(header("RegularExpression", &whole_value(pattern)), true)];
     }
     vec![(header("Exact", "always"), true), (header("Exact", "never"), false)]
 }

@@ -52,8 +52,24 @@ pub(super) fn matches(
 }
 
 fn condition(one: &Condition) -> Value {
-    let kind = if one.longest.is_some() { "RegularExpression" } else { "Exact" };
-    json!({"type": kind, "name": one.name, "value": one.value})
+    match one.longest {
+        Some(_) => {
+            json!({"type": "RegularExpression", "name": one.name, "value": whole_value(&one.value)})
+        }
+        None => json!({"type": "Exact", "name": one.name, "value": one.value}),
+    }
+}
+
+/// An expression that finds something in a value as one that takes all of it.
+pub(super) fn whole_value(text: &str) -> String {
+    let (flag, rest) = text.strip_prefix("(?i)").map_or(("", text), |rest| ("(?i)", rest));
+    if rest.contains('|') {
+        return format!("{flag}.*(?:{rest}).*");
+    }
+    let (head, rest) = rest.strip_prefix('^').map_or((".*", rest), |rest| ("", rest));
+    let end = rest.strip_suffix('$').filter(|start| !start.ends_with('\\'));
+    let (rest, tail) = end.map_or((rest, ".*"), |rest| (rest, ""));
+    format!("{flag}{head}{rest}{tail}")
 }
 
 /// Why no match has these conditions.
@@ -125,6 +141,19 @@ mod tests {
         assert_eq!(of(&[], "X-A: 1\nx-a: 2", ""), Err("match-headers"));
         assert_eq!(of(&[], "", "q="), Err("match-query"));
         assert_eq!(of(&[], "", "a[]=1"), Err("match-query"));
+    }
+
+    #[test]
+    fn what_is_found_in_a_value_is_whole_with_anything_around() {
+        for (found, whole) in [
+            ("beta", ".*beta.*"),
+            ("^beta", "beta.*"),
+            ("^beta$", "beta"),
+            (r"beta\$", r".*beta\$.*"),
+            ("(?i)^a|b$", "(?i).*(?:^a|b$).*"),
+        ] {
+            assert_eq!(whole_value(found), whole);
+        }
     }
 
     #[test]
