@@ -118,8 +118,8 @@ pub async fn until_signal<T>(
     }
 }
 
-/// The exit code of the first signal. A thread of its own waits for it, because the work may keep its own thread busy; then
-/// the process ends a little later, whatever it does.
+/// The exit code of the first signal. A thread of its own waits for it, because the work may keep its own thread busy: a
+/// little later, or at a second signal, the process ends whatever it does.
 fn signalled() -> std::io::Result<oneshot::Receiver<u8>> {
     let (tell, told) = oneshot::channel();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -130,9 +130,12 @@ fn signalled() -> std::io::Result<oneshot::Receiver<u8>> {
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         runtime.block_on(async move {
             let code = if signals.next().await == "SIGINT" { INTERRUPTED } else { TERMINATED };
-            // The work has just ended by itself: so does the process.
-            _ = tell.send(code);
-            tokio::time::sleep(TIDIES_UP).await;
+            if tell.send(code).is_ok() {
+                tokio::select! {
+                    () = tokio::time::sleep(TIDIES_UP) => {}
+                    _ = signals.next() => {}
+                }
+            }
             std::process::exit(code.into());
         });
     })?;

@@ -36,7 +36,11 @@ pub const KINDS: &[(&str, MessageLevel, &str)] = &[
     ("ObjectMended", Info, "such an object can be read, or is gone"),
     ("ManifestRefused", Warn, "a file of `haptic local`, or a part of it, that cannot be used"),
     ("ManifestMended", Info, "such a file can be used again, or is gone"),
-    ("ManifestIgnored", Info, "a file of `haptic local` holds objects of a kind that is not watched"),
+    (
+        "ManifestIgnored",
+        Info,
+        "a file of `haptic local` holds objects of a kind that is not watched, or there is no manifest",
+    ),
     ("ReconcileStarted", Debug, "a generation begins, and what triggered it"),
     ("Rendered", Debug, "what was rendered, and how much of it anew"),
     ("RenderFailed", Error, "a render failed: cause, template line, object"),

@@ -18,7 +18,10 @@ use haptic_inspect::{
 };
 use haptic_model::{ActiveConfig, Snapshots};
 use haptic_watch::ObjectSource;
-use std::path::{Path, PathBuf};
+use std::{
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
 
 /// The exit code where all is served or answered, and something of it otherwise.
 const DIFFERS: u8 = 3;
@@ -89,7 +92,8 @@ async fn read(
         }
         None => return Ok(None),
     };
-    let read = objects::read(&config.spec, &source).await.map_err(CommandFailure::Because)?;
+    let reading = async { objects::read(&config.spec, &source).await.map_err(CommandFailure::Because) };
+    let read = process::until_signal(reading).await?;
     for sentence in &read.problems {
         output::complain(
             &copy.as_ref().map_or_else(|| sentence.clone(), |copy| copy.as_of_original(sentence)),
@@ -109,7 +113,7 @@ fn verdict(report: &MigrationReport) -> Result<(), CommandFailure> {
     }
 }
 
-/// A folder with a copy of one file, or of standard input; gone with this.
+/// A folder with a copy of one file, or of standard input, which may hold Secrets; gone with this.
 struct ManifestCopy {
     folder: tempfile::TempDir,
     /// What it is a copy of, as users know it.
@@ -124,7 +128,9 @@ impl ManifestCopy {
         };
         let text =
             text.map_err(|error| CommandFailure::Because(format!("cannot read {original}: {error}")))?;
-        let copy = Self { folder: tempfile::tempdir().map_err(CommandFailure::because)?, original };
+        let only_us = std::fs::Permissions::from_mode(0o700);
+        let folder = tempfile::Builder::new().permissions(only_us).tempdir();
+        let copy = Self { folder: folder.map_err(CommandFailure::because)?, original };
         std::fs::write(copy.path(), text).map_err(CommandFailure::because)?;
         Ok(copy)
     }
