@@ -10,8 +10,8 @@ use haptic_model::{Bundle, BundleFile, Diagnostic, crd::Allowance};
 /// The Lua file of the built-in libraries, by the digest of its text: with the library ingress, and with the library gateway without it. It
 /// holds no value of an object.
 const OF_LIBRARIES: [&str; 2] = [
-    "0145f99d209d0e01bc2bb2a2b80bac26e79471b81f51d132c53bcca7174b5783",
-    "7279298ad0c609192beef76708c9e48ad6f229e7479c753ef21eed46c85faa52",
+    "964f14cd92456f7d2dd2aa72550a5ba8bb0fc18c7e9d1700551240684568d5bc",
+    "29685e4142c8b3190dd627beb5f13e24fbb78edb4f1f66000036b4c4f28ccd01",
 ];
 
 /// Whether all that is needed is allowed. The path is that of a file, which may be the bundle's own: any of them, but of
