@@ -48,6 +48,9 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
+        if !matches!(self.haptic.try_wait(), Ok(None)) {
+            return;
+        }
         // As Ctrl-C: its HAProxy ends with it.
         drop(Command::new("kill").arg(self.haptic.id().to_string()).status());
         drop(self.haptic.wait());
