@@ -303,6 +303,20 @@ fn what_a_config_map_says_counts_behind_the_ingress_and_its_guards_fail_closed()
 }
 
 #[test]
+fn a_server_may_be_silent_as_long_as_is_said_of_reading() {
+    let settings = settings(json!({"ingress-nginx": {}}));
+    let silence = |annotations: &[(&str, &str)]| {
+        of_nginx(annotations, &settings).own.written.values["timeout-server"].to_json()
+    };
+    let (read, send) = (|text| ("proxy-read-timeout", text), |text| ("proxy-send-timeout", text));
+    assert_eq!(silence(&[]), 60_000);
+    assert_eq!(silence(&[read("30")]), 30_000);
+    assert_eq!(silence(&[send("30")]), 60_000);
+    assert_eq!(silence(&[send("300")]), 300_000);
+    assert_eq!(silence(&[read("30"), send("40")]), 40_000);
+}
+
+#[test]
 fn what_guards_access_is_closed_where_it_would_not_be_served_for_a_value_that_cannot_be_read() {
     let settings = settings(json!({"ingress-nginx": {}}));
     let read = |annotations: &[(&str, &str)]| {

@@ -10,6 +10,9 @@ use std::collections::BTreeSet;
 /// Of a request without `proxy-body-size`.
 const BODY: &str = "1048576";
 
+/// Seconds that a server may say nothing without `proxy-read-timeout`.
+const SILENCE: u64 = 60;
+
 /// How often a server is asked without `proxy-next-upstream-tries`.
 const TRIES: i64 = 3;
 /// How often ours sends a request again at the most.
@@ -26,11 +29,13 @@ pub fn bodies_and_times(said: &Said<'_>, to: &mut Translation<'_>) {
         time(said.text("proxy-connect-timeout").unwrap_or("5s")),
         "proxy-connect-timeout",
     );
-    let seconds = |key: &str| -> u64 {
-        let text = said.text(key).unwrap_or("60s");
-        text.trim_end_matches('s').parse().unwrap_or(60)
+    let seconds = |key: &str| said.text(key)?.trim_end_matches('s').parse::<u64>().ok();
+    let silence = match (seconds("proxy-read-timeout"), seconds("proxy-send-timeout")) {
+        (Some(read), Some(send)) => read.max(send),
+        (Some(read), None) => read,
+        (None, send) => send.unwrap_or_default().max(SILENCE),
     };
-    let silence = format!("{}s", seconds("proxy-read-timeout").max(seconds("proxy-send-timeout")));
+    let silence = format!("{silence}s");
     for option in ["timeout-server", "timeout-tunnel"] {
         to.set(option, time(&silence), "proxy-read-timeout");
     }

@@ -284,7 +284,7 @@ pub const TABLE: &[FamilyKey] = &[
     key("proxy-redirect-from").reads(TEXT_OR_OFF).at(BOTH).cannot(LOCATIONS_OF_SERVERS),
     key("proxy-redirect-to").reads(TEXT_OR_OFF).at(BOTH).cannot(LOCATIONS_OF_SERVERS),
     key("proxy-request-buffering").reads(ON_OFF).at(BOTH).differs("bodies pass as they come"),
-    key("proxy-send-timeout").reads(SECONDS).at(BOTH).may_set(&["timeout-server", "timeout-tunnel"]).differs("the larger of it and proxy-read-timeout counts for both directions"),
+    key("proxy-send-timeout").reads(SECONDS).at(BOTH).may_set(&["timeout-server", "timeout-tunnel"]).differs("the larger of it and proxy-read-timeout counts for both directions; where it is not given that is proxy-read-timeout"),
     key("proxy-set-headers").at(ONLY_CONFIG).may_set(&["request-headers", "remove-request-headers"]).differs(HEADERS),
     key("proxy-ssl-ciphers").cannot("ciphers towards servers are HAProxy's"),
     key("proxy-ssl-location-only").reads(GO_SWITCH).at(ONLY_CONFIG).differs("proxy-ssl-* counts for its own Ingress in any case"),
