@@ -3,12 +3,11 @@
 use super::*;
 use haptic_model::{
     ActiveConfig, BundleFile, FileKey, Object, ObjectRef, PreviousFailures, Snapshot, Snapshots,
-    pipeline::{Cause, Reconcile},
 };
 use haptic_text::{Blame, Fragment, LineBlame, Text};
 
 const OBJECTS: [&str; 3] = ["a", "b", "c"];
-/// It prints as the others do, and is in no store.
+/// It prints as the others do, and is in no store and of no namespace.
 const UNSTORED: &str = "ports";
 
 fn config(express: bool) -> Arc<ActiveConfig> {
@@ -21,7 +20,7 @@ fn config(express: bool) -> Arc<ActiveConfig> {
 }
 
 fn object(name: &str) -> ObjectRef {
-    ObjectRef::new("ingresses", "n", name)
+    ObjectRef::new("ingresses", if name == UNSTORED { "" } else { "n" }, name)
 }
 
 /// What three objects print.
@@ -46,22 +45,7 @@ fn stores() -> Snapshots {
 }
 
 fn rendered(config: &Arc<ActiveConfig>, generation: u64) -> Arc<Rendered> {
-    Arc::new(Rendered {
-        reconcile: Reconcile {
-            generation: Generation(generation),
-            cause: Cause::default(),
-            triggered: std::time::Instant::now(),
-        },
-        config: config.clone(),
-        snapshots: stores(),
-        fleet: Arc::default(),
-        bundle: bundle(),
-        took: Duration::ZERO,
-        warnings: Vec::new(),
-        findings: haptic_model::Findings::default(),
-        gateway_verdicts: Arc::default(),
-        hindsight: PreviousFailures::default(),
-    })
+    Arc::new(Rendered::of(Generation(generation), config.clone(), stores(), bundle()))
 }
 
 fn heard(rendered: &Rendered, generation: u64) -> Arc<Rendered> {
