@@ -46,6 +46,7 @@ fn config(gateway: &Value) -> Arc<ActiveConfig> {
         "podSelector": {"matchLabels": {"a": "b"}},
         "controller": {"gateway": gateway},
         "watchedResources": {
+            "gatewayclasses": watched("gateway.networking.k8s.io/v1", "gatewayclasses"),
             "gateways": watched("gateway.networking.k8s.io/v1", "gateways"),
             "httproutes": watched("gateway.networking.k8s.io/v1", "httproutes"),
             "services": watched("v1", "services"),
@@ -565,7 +566,9 @@ async fn the_service_of_a_gateway_that_changes_to_another_controllers_class_goes
     pause();
     let mut web = gateway("web");
     web["spec"]["gatewayClassName"] = json!("haptic");
-    let server = Server::with([web]);
+    let theirs = json!({"apiVersion": "gateway.networking.k8s.io/v1", "kind": "GatewayClass", "metadata": {"name": "other"},
+        "spec": {"controllerName": "example.com/other"}});
+    let server = Server::with([web, theirs]);
     let replica = Replica::start(&server, &json!({"serviceType": "ClusterIP"}), &["one"]);
     let class = ClassVerdict { generation: 1, conditions: vec![condition("Accepted")], features: Vec::new() };
     let with_class = |gateways: &[&str]| GatewayVerdicts {

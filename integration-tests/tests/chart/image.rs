@@ -59,7 +59,7 @@ async fn each_haproxy_of_the_chart_is_in_the_image_and_starts() -> Outcome {
 /// `auth-url` and BackendTLSPolicy may ask for servers whose certificates are of authorities that everybody knows.
 #[tokio::test]
 async fn each_haproxy_finds_public_authorities_in_the_image() -> Outcome {
-    let config = "backend b\n    mode http\n    timeout connect 1s\n    timeout server 1s\n    \
+    let config = "listen l\n    mode http\n    bind 127.0.0.1:80\n    timeout client 1s\n    timeout connect 1s\n    timeout server 1s\n    \
                   server s 192.0.2.1:443 ssl verify required ca-file @system-ca\n";
     let check = "printf %s \"$1\" >/tmp/c.cfg; for haproxy in /opt/haproxy-*/haproxy; do \"$haproxy\" -c -f /tmp/c.cfg; done";
     in_image(&["/bin/sh", "-euc", check, "check", config]).await?;

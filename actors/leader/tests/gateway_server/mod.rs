@@ -55,7 +55,8 @@ impl Server {
     pub fn with(objects: impl IntoIterator<Item = Value>) -> Self {
         let server = Self::default();
         for object in objects {
-            let plural = format!("{}s", object["kind"].as_str().unwrap().to_lowercase());
+            let kind = object["kind"].as_str().unwrap().to_lowercase();
+            let plural = format!("{kind}{}", if kind.ends_with('s') { "es" } else { "s" });
             let name = object["metadata"]["name"].as_str().unwrap();
             server.lock().put(format!("{plural}/{name}"), object);
         }
@@ -157,8 +158,9 @@ impl Server {
         if stored.delivered_at == Some(stored.version) {
             return stored.stores.clone();
         }
-        for plural in ["gateways", "httproutes", "services", "endpoints"] {
+        for plural in ["gatewayclasses", "gateways", "httproutes", "services", "endpoints"] {
             let served = if plural == "endpoints" { "endpointslices" } else { plural };
+            let namespace = if plural == "gatewayclasses" { "" } else { "shop" };
             let before = stored.stores.get(plural).cloned();
             let mut store = before.as_deref().cloned().unwrap_or_else(Snapshot::full);
             store.set_synced();
@@ -170,7 +172,7 @@ impl Server {
             let mut is_changed = before.is_none();
             for (path, _) in of_kind(&stored.delivered) {
                 if !stored.objects.contains_key(&path) {
-                    store.remove(&ObjectRef::new(plural, "shop", &path[prefix.len()..]));
+                    store.remove(&ObjectRef::new(plural, namespace, &path[prefix.len()..]));
                     is_changed = true;
                 }
             }
@@ -182,9 +184,9 @@ impl Server {
                 if !matches!(plural, "gateways" | "httproutes") {
                     object["metadata"].as_object_mut().unwrap().remove("resourceVersion");
                 }
-                let reference = Arc::new(ObjectRef::new(plural, "shop", &path[prefix.len()..]));
+                let reference = Arc::new(ObjectRef::new(plural, namespace, &path[prefix.len()..]));
                 let json = object.to_string().into_bytes().into();
-                store.apply(Object { reference, version: 0, json }, [Arc::<str>::from("shop")].into());
+                store.apply(Object { reference, version: 0, json }, [Arc::<str>::from(namespace)].into());
             }
             if is_changed {
                 stored.stores = stored.stores.with(plural.into(), Arc::new(store));

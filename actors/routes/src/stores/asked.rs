@@ -206,7 +206,7 @@ mod tests {
         let read = |object: &Arc<Object>| -> Value { serde_json::from_slice(&object.json.bytes()).unwrap() };
         let all: Vec<Value> = asked.targets().iter().map(read).collect();
         let names: Vec<&str> = all.iter().map(|target| target["name"].as_str().unwrap()).collect();
-        assert_eq!(names, ["auth_blog_sso.shop.svc_80_http", "auth_shop_sso_80_http"]);
+        assert_eq!(names, ["auth:blog_sso.shop.svc_80_http", "auth:shop_sso_80_http"]);
         assert_eq!((&all[0]["abroad"], &all[0]["service"]), (&json!(true), &json!("sso")));
         assert_eq!((&all[1]["abroad"], &all[1]["namespace"]), (&json!(false), &json!("shop")));
         asked.remove("shop", &url("http://sso/b"), None);
