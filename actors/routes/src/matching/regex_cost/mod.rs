@@ -16,9 +16,9 @@ mod words;
 pub use read::LONGEST_PATTERN;
 
 use node::Node;
-use read::Pattern;
+use read::MeasuredPattern;
 use std::borrow::Cow;
-use words::Words;
+use words::SoughtWords;
 
 /// Longer paths than this do not fit into HAProxy's buffer.
 pub const LONGEST_PATH: usize = 16 << 10;
@@ -100,10 +100,10 @@ pub fn asked_of_values(pattern: &str) -> Cow<'_, str> {
 
 /// What it may cost, and the expression that is asked in its place where that costs less.
 fn of_value(pattern: &str) -> Result<(Option<String>, PatternCost), String> {
-    let Pattern { node, stack } = read::pattern(pattern)?;
+    let MeasuredPattern { node, stack } = read::pattern(pattern)?;
     let as_written = cost_of_all(std::slice::from_ref(&node), Compared::Value);
     let is_short = !matches!(as_written, Ok(PatternCost { longest_path: LONGEST_PATH, .. }));
-    match Words::of(&node).filter(|_| is_short) {
+    match SoughtWords::of(&node).filter(|_| is_short) {
         Some(words) => {
             let cost = longest_within(Compared::Value, |length| words.worst(length))?;
             Ok((Some(words.expression()), cost))
@@ -117,7 +117,7 @@ fn of_value(pattern: &str) -> Result<(Option<String>, PatternCost), String> {
 /// # Errors
 /// Why it cannot be used: "it must …".
 pub fn cost_of_replaced(pattern: &str) -> Result<PatternCost, String> {
-    let Pattern { node, .. } = read::pattern(pattern)?;
+    let MeasuredPattern { node, .. } = read::pattern(pattern)?;
     check_finds_something(&node)?;
     cost_of_all(&[node], Compared::Path)
 }
@@ -129,7 +129,7 @@ pub fn cost_of_replaced(pattern: &str) -> Result<PatternCost, String> {
 pub fn cost_of_rewrites<'p>(patterns: impl IntoIterator<Item = &'p str>) -> Result<PatternCost, String> {
     let (mut nodes, mut roomy) = (Vec::new(), LONGEST_PATH);
     for text in patterns {
-        let Pattern { node, stack } = read::pattern(text)?;
+        let MeasuredPattern { node, stack } = read::pattern(text)?;
         check_finds_something(&node)?;
         nodes.push(node);
         roomy = roomy.min(stack.longest());

@@ -26,14 +26,14 @@ const LARGEST: usize = 5_000;
 const MOST_CODE: usize = 60_000;
 
 /// What was read.
-pub(super) struct Pattern {
+pub(super) struct MeasuredPattern {
     pub node: Node,
     pub stack: StackUse,
 }
 
 /// # Errors
 /// What it must be instead.
-pub(super) fn pattern(text: &str) -> Result<Pattern, String> {
+pub(super) fn pattern(text: &str) -> Result<MeasuredPattern, String> {
     if text.len() > LONGEST_PATTERN {
         return Err(format!("must be no longer than {LONGEST_PATTERN} bytes"));
     }
@@ -60,7 +60,7 @@ pub(super) fn pattern(text: &str) -> Result<Pattern, String> {
     // PCRE2 knows that where .* fails at the start of a path it fails everywhere.
     let from_the_start = matches!(node, Node::Seq(_)) && (text.starts_with(".*") || text.starts_with("(.*)"));
     let node = if from_the_start { Node::seq([Node::Start, node]) } else { node };
-    Ok(Pattern { node, stack })
+    Ok(MeasuredPattern { node, stack })
 }
 
 /// Takes `(?i)` away from the very start; whether it was there.

@@ -21,7 +21,7 @@ struct Cost {
 
 /// What is matched: the longest text, and of what.
 #[derive(Clone, Copy)]
-struct Text {
+struct ComparedText {
     length: f64,
     with: Compared,
 }
@@ -40,7 +40,7 @@ const NEXT_OF_WORD: f64 = 0.25;
 
 /// Steps for the worst text of `length` bytes.
 pub(super) fn worst(node: &Node, length: usize, with: Compared) -> f64 {
-    let text = Text { length: length as f64, with };
+    let text = ComparedText { length: length as f64, with };
     let starts = if node.is_anchored() { 1.0 } else { text.length };
     let nodes = if let Node::Seq(nodes) = node { &**nodes } else { std::slice::from_ref(node) };
     // From here on nothing can fail any more: it is entered once, and then the match is found.
@@ -52,7 +52,7 @@ pub(super) fn worst(node: &Node, length: usize, with: Compared) -> f64 {
     starts * unsure.steps + unsure.once + sure.steps + sure.once
 }
 
-fn seq(nodes: &[Node], next: Behind, text: Text) -> Cost {
+fn seq(nodes: &[Node], next: Behind, text: ComparedText) -> Cost {
     let mut all = Cost { steps: 0.0, ways: 1.0, once: 0.0 };
     let mut in_word = false;
     for (index, node) in nodes.iter().enumerate() {
@@ -69,7 +69,7 @@ fn seq(nodes: &[Node], next: Behind, text: Text) -> Cost {
 }
 
 /// The cost of `node` before something that begins with `next`.
-fn cost(node: &Node, next: Behind, text: Text) -> Cost {
+fn cost(node: &Node, next: Behind, text: ComparedText) -> Cost {
     match node {
         Node::One(_) | Node::Start | Node::End | Node::Border => Cost { steps: 1.0, ways: 1.0, once: 0.0 },
         Node::Seq(nodes) => seq(nodes, next, text),
@@ -82,7 +82,7 @@ fn cost(node: &Node, next: Behind, text: Text) -> Cost {
     }
 }
 
-fn either(nodes: &[Node], next: Behind, text: Text) -> Cost {
+fn either(nodes: &[Node], next: Behind, text: ComparedText) -> Cost {
     let (mut seen, mut apart) = (Bytes::default(), true);
     let mut all = Cost { steps: 0.0, ways: 0.0, once: 0.0 };
     for node in nodes {
@@ -99,7 +99,7 @@ fn either(nodes: &[Node], next: Behind, text: Text) -> Cost {
     all
 }
 
-fn repeat(node: &Node, least: u32, most: Option<u32>, next: Behind, text: Text) -> Cost {
+fn repeat(node: &Node, least: u32, most: Option<u32>, next: Behind, text: ComparedText) -> Cost {
     let longest = (text.length / node.shortest().max(1) as f64).max(1.0);
     let times = most.map_or(longest, |most| f64::from(most).min(longest));
     let ends = if node.first().meets(next.first) { times - f64::from(least).min(times) + 1.0 } else { 1.0 };

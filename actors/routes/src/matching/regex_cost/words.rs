@@ -10,14 +10,14 @@ use super::{
 use std::fmt::Write;
 
 /// The words of an expression.
-pub(super) struct Words {
+pub(super) struct SoughtWords {
     words: Vec<Vec<Bytes>>,
     /// Whether the value begins with the first, and ends with the last.
     at_start: bool,
     at_end: bool,
 }
 
-impl Words {
+impl SoughtWords {
     /// `None`: there is more in it than words and what takes anything.
     pub fn of(node: &Node) -> Option<Self> {
         let Node::Seq(nodes) = node else { return None };
