@@ -215,7 +215,7 @@ impl ValidateActor {
                 self.options.events.emit(failed(rendered, verdict.diagnostics.clone(), verdict.took));
                 self.check_later(check, context);
             }
-            NextCheckStep::Fail { found, refuses } => self.fail(check, found, refuses, context),
+            NextCheckStep::Fail { found, refuses } => self.fail(check, *found, refuses, context),
         }
     }
 

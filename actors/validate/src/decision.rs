@@ -61,7 +61,7 @@ pub(crate) enum NextCheckStep {
     /// The same: what fails is refused, and it is told that it fails.
     FailAndCheckLater,
     /// The bundle fails, and this is known of whose fault it is.
-    Fail { found: FailureCauses, refuses: bool },
+    Fail { found: Box<FailureCauses>, refuses: bool },
 }
 
 impl CheckHistory {
@@ -209,7 +209,7 @@ impl CheckHistory {
 
     fn fail(&self, rendered: &Rendered, found: FailureCauses) -> NextCheckStep {
         let stays = found.is_only_objects() && self.may_stay(rendered);
-        NextCheckStep::Fail { found, refuses: !stays }
+        NextCheckStep::Fail { found: Box::new(found), refuses: !stays }
     }
 
     /// What whoever renders is told, if anybody is at fault; that makes a new generation. The templates are only if they are others

@@ -195,16 +195,16 @@ fn what_is_too_long_or_may_never_end_is_not_copied_and_goes_its_way() {
     );
 }
 
-/// A request whose body comes in these chunks, a little apart.
+/// A request whose body comes in these chunks, each in packets of its own.
 fn in_chunks(site: &Site, path: &str, chunks: &[&str]) {
     let mut client = TcpStream::connect(site.address(Scheme::Http)).unwrap();
+    client.set_nodelay(true).unwrap();
     let head = format!(
         "POST {path} HTTP/1.1\r\nHost: {HOST}\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
     );
     client.write_all(head.as_bytes()).unwrap();
     for chunk in chunks {
         client.write_all(format!("{:x}\r\n{chunk}\r\n", chunk.len()).as_bytes()).unwrap();
-        thread::sleep(Duration::from_millis(5));
     }
     client.write_all(b"0\r\n\r\n").unwrap();
     let mut answer = String::new();
