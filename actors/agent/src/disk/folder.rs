@@ -87,9 +87,11 @@ impl AgentFolder {
         }
     }
 
-    /// Whether somebody removed it, or what is in it, since it was locked.
+    /// Whether somebody removed all that is in it since it was locked. One file that is gone, as where somebody cleans away old ones, is no
+    /// reason to end HAProxy.
     pub(crate) fn is_lost(&self) -> bool {
-        self.lock_file().try_exists().is_ok_and(|exists| !exists)
+        let is_gone = |path: PathBuf| path.try_exists().is_ok_and(|exists| !exists);
+        is_gone(self.lock_file()) && is_gone(self.bundles())
     }
 
     pub(crate) fn lost(&self) -> AgentError {
@@ -219,6 +221,8 @@ mod tests {
         let folder = AgentFolder::prepare(&dir.path().join("haproxy"), None).unwrap();
         let _lock = folder.lock().await.unwrap();
         assert!(!folder.is_lost());
+        std::fs::remove_file(folder.lock_file()).unwrap();
+        assert!(!folder.is_lost(), "HAProxy and its bundles are there");
         std::fs::remove_dir_all(folder.root()).unwrap();
         assert!(folder.is_lost());
         std::fs::create_dir(folder.root()).unwrap();

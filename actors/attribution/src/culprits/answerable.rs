@@ -14,51 +14,54 @@ impl FailureCauses {
     /// who changed since the last good bundle, if any did. What is of no namespace, such as all ports of all Gateways, is nobody's.
     #[must_use]
     pub fn in_stores(mut self, stores: &Snapshots, bundle: &Bundle, good: Option<&Bundle>) -> Self {
-        let mut answerable = Answerable { stores, bundle, good, parts: None };
+        let accused = self.culprits.iter().chain(&self.suspects).map(|(object, _)| object);
+        let derived: ObjectSet = accused.filter(|object| !stores.has(object)).cloned().collect();
+        if derived.is_empty() {
+            return self;
+        }
+        let answerable = answerable(&derived, stores, bundle, good);
         for accused in [&mut self.culprits, &mut self.suspects] {
-            *accused = answerable.in_place_of(std::mem::take(accused));
+            *accused = in_place_of(std::mem::take(accused), &answerable);
         }
         self
     }
 }
 
-/// Who answers for the blocks of a bundle.
-struct Answerable<'b> {
-    stores: &'b Snapshots,
-    bundle: &'b Bundle,
-    good: Option<&'b Bundle>,
-    /// Made when somebody is accused who is in no store.
-    parts: Option<Parts<'b>>,
+/// Those with objects in their place have these accused instead.
+fn in_place_of(accused: FailingByCause, answerable: &BTreeMap<Arc<ObjectRef>, ObjectSet>) -> FailingByCause {
+    let mut all = BTreeMap::new();
+    for (object, why) in accused {
+        let Some(others) = answerable.get(&object) else {
+            all.insert(object, why);
+            continue;
+        };
+        for other in others {
+            all.entry(other.clone()).or_insert_with(|| why.clone());
+        }
+    }
+    all.into_iter().collect()
 }
 
-impl Answerable<'_> {
-    fn in_place_of(&mut self, accused: FailingByCause) -> FailingByCause {
-        let mut all = BTreeMap::new();
-        for (object, why) in accused {
-            if self.stores.has(&object) {
-                all.insert(object, why);
-                continue;
-            }
-            for answerable in self.of(&object) {
-                all.entry(answerable).or_insert_with(|| why.clone());
-            }
-        }
-        all.into_iter().collect()
-    }
-
-    fn of(&mut self, object: &Arc<ObjectRef>) -> ObjectSet {
-        let parts = self.parts.get_or_insert_with(|| Parts::of(self.bundle));
-        let mut all = parts.naming(object);
-        all.retain(|one| self.stores.has(one));
+/// Who answers for each of `derived`. The bundle is gone through once, however many they are.
+fn answerable(
+    derived: &ObjectSet,
+    stores: &Snapshots,
+    bundle: &Bundle,
+    good: Option<&Bundle>,
+) -> BTreeMap<Arc<ObjectRef>, ObjectSet> {
+    let (parts, changed) = (Parts::of(bundle), bundle.changed_since(good));
+    let stored: ObjectSet = parts.all().filter(|object| stores.has(object)).cloned().collect();
+    let mut naming = parts.naming(derived);
+    let of = |object: &Arc<ObjectRef>| {
+        let mut all = naming.remove(object).unwrap_or_default();
+        all.retain(|one| stored.contains(one));
         if all.is_empty() && !object.namespace.is_empty() {
-            let is_answerable =
-                |one: &&Arc<ObjectRef>| one.namespace == object.namespace && self.stores.has(one);
-            all = parts.all().filter(is_answerable).cloned().collect();
+            all = stored.iter().filter(|one| one.namespace == object.namespace).cloned().collect();
         }
-        let changed = self.bundle.changed_since(self.good);
         if all.iter().any(|one| changed.contains(one)) {
             all.retain(|one| changed.contains(one));
         }
-        all
-    }
+        (object.clone(), all)
+    };
+    derived.iter().map(of).collect()
 }

@@ -64,22 +64,21 @@ impl<'b> Parts<'b> {
         fragments.map(|fragment| fragment.as_str().len()).sum()
     }
 
-    /// Whose pieces name what those of `object` hold, in whichever file.
-    pub fn naming(&self, object: &Arc<ObjectRef>) -> ObjectSet {
-        let defined = self.defined();
-        let names: Vec<&str> =
-            defined.iter().filter(|(_, of)| of.contains(object)).map(|(name, _)| *name).collect();
-        let mut all = ObjectSet::new();
+    /// Of each of `objects`, whose pieces name what its own hold, in whichever file.
+    pub fn naming(&self, objects: &ObjectSet) -> BTreeMap<Arc<ObjectRef>, ObjectSet> {
+        let mut defined = self.defined();
+        defined.values_mut().for_each(|of| of.retain(|object| objects.contains(object)));
+        defined.retain(|_, of| !of.is_empty());
+        let mut naming: BTreeMap<Arc<ObjectRef>, ObjectSet> = BTreeMap::new();
         for fragment in self.files.iter().flat_map(|file| file.text.fragments()) {
-            if let Some(block) = &fragment.blame().block
-                && block != object
-                && !all.contains(block)
-                && names.iter().any(|name| names_it(fragment.as_str(), name))
-            {
-                all.insert(block.clone());
+            let Some(block) = &fragment.blame().block else { continue };
+            for named in names(fragment.as_str()).filter_map(|name| defined.get(name)).flatten() {
+                if named != block {
+                    naming.entry(named.clone()).or_default().insert(block.clone());
+                }
             }
         }
-        all
+        naming
     }
 
     /// What may stand without anything that changed: those whose pieces nobody's lines name, with one of the first certificates of each
@@ -214,14 +213,10 @@ fn section(line: &str) -> Option<&str> {
     SectionKind::of(words.next()?).and_then(|_| words.next())
 }
 
-/// Whether a name stands in a text as a whole, such as among the settings of a map's entry.
-fn names_it(text: &str, name: &str) -> bool {
+/// What may be a name anywhere in a text, such as among the settings of a map's entry.
+fn names(text: &str) -> impl Iterator<Item = &str> {
     let is_of_names = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
-    text.match_indices(name).any(|(at, _)| {
-        let (before, after) = (text.get(..at), text.get(at + name.len()..));
-        !before.is_some_and(|before| before.ends_with(is_of_names))
-            && !after.is_some_and(|after| after.starts_with(is_of_names))
-    })
+    text.split(move |c| !is_of_names(c)).filter(|name| !name.is_empty())
 }
 
 /// What may be a name in a line: arguments in parentheses are words of their own, and `a/b` names the section `a`, too.

@@ -75,8 +75,8 @@ impl RuleNames<'_> {
     /// maps change one after the other, and meanwhile a request would find the action of the rule that had the place before.
     fn next(&mut self, rule: &ResolvedRule) -> String {
         let (namespace, name) = self.route;
-        let common = format!("{}//{namespace}:{name}:{}", self.word, rule.requests);
-        let known = self.known.entry(rule.requests.clone()).or_default();
+        let common = format!("{}//{namespace}:{name}:{}", self.word, rule.short_name);
+        let known = self.known.entry(rule.short_name.clone()).or_default();
         *known += 1;
         if *known == 1 { common } else { format!("{common}-{known}") }
     }

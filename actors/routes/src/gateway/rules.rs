@@ -62,7 +62,7 @@ struct ReadSettings {
 pub(super) struct ResolvedRule {
     pub matches: Vec<WantedRequests>,
     /// What it is called by in its route: a short digest of its matches as they are written.
-    pub requests: String,
+    pub short_name: String,
     /// By the ending of the rule's name: of the rule itself, and of each of the backends that one is chosen of.
     pub settings: Vec<(String, MapSettings)>,
     pub backends: BTreeSet<BackendKey>,
@@ -144,17 +144,17 @@ impl RuleReader<'_> {
             }
         };
         self.doubts.extend(matches.iter().filter_map(|one| one.doubt.clone()));
-        let requests = short_digest(rule.get("matches"));
+        let short_name = short_digest(rule.get("matches"));
         let done = serde_json::from_value::<RouteRule>(rule.clone())
             .map_err(|why| format!("it cannot be read: {why}"))
             .and_then(|rule| self.settings_and_references(&rule));
         match (unsupported, done) {
             (None, Ok(ReadSettings { settings, backends, dropped })) => {
-                ResolvedRule { matches, requests, settings, backends, unsupported: None, dropped }
+                ResolvedRule { matches, short_name, settings, backends, unsupported: None, dropped }
             }
             (Some(why), _) | (None, Err(why)) => ResolvedRule {
                 matches,
-                requests,
+                short_name,
                 settings: vec![(String::new(), self.refused())],
                 backends: BTreeSet::new(),
                 unsupported: Some(why),

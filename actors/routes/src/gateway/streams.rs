@@ -21,17 +21,17 @@ const ALL: &str = "0";
 impl RuleReader<'_> {
     pub fn read_stream(&mut self, rule: &Value) -> ResolvedRule {
         let matches = vec![WantedRequests { wanted: Match::exact("", ""), cost: None, doubt: None }];
-        let requests = ALL.to_owned();
+        let short_name = ALL.to_owned();
         let done = serde_json::from_value::<RouteRule>(rule.clone())
             .map_err(|why| format!("it cannot be read: {why}"))
             .and_then(|rule| self.stream(&rule));
         match done {
             Ok((settings, backends)) => {
-                ResolvedRule { matches, requests, settings, backends, unsupported: None, dropped: None }
+                ResolvedRule { matches, short_name, settings, backends, unsupported: None, dropped: None }
             }
             Err(why) => ResolvedRule {
                 matches,
-                requests,
+                short_name,
                 settings: closed(),
                 backends: BTreeSet::new(),
                 unsupported: Some(why),
