@@ -28,7 +28,7 @@ use haptic_commentator::{SpanSink, Upkeep};
 use haptic_config::{ActivationActor, ConfigActor, actor::ConfigOptions, source::ConfigSource};
 use haptic_debounce::{DebounceActor, DebounceOptions, Generations};
 use haptic_deploy::{
-    DeployTopics, DiscoveryActor, DiscoveryArguments, FleetActor, FleetArguments, PlanCache, Roster,
+    DeployTopics, DiscoveryActor, DiscoveryArguments, FleetActor, FleetArguments, FleetPublishers, PlanCache,
 };
 use haptic_inspect::Readers;
 use haptic_leader::certificate::DefaultCertificate;
@@ -361,7 +361,7 @@ impl Wiring {
         }))
     }
 
-    fn deploy(&self, roster: Roster) -> ActorHandle<FleetActor> {
+    fn deploy(&self, publishers: FleetPublishers) -> ActorHandle<FleetActor> {
         let topics = DeployTopics {
             leadership: self.readers.leadership.clone(),
             candidate: self.edges.candidate.clone(),
@@ -371,15 +371,14 @@ impl Wiring {
         };
         let arguments = FleetArguments {
             topics,
-            roster,
             events: self.events.clone(),
             plans: PlanCache::within(haptic_data_plane_api::objections),
             connect: Arc::new(crate::transports::connect),
             arbiter: self.threads.deploy.clone(),
             supervision: self.supervision.clone(),
         };
-        let actor = move |own| FleetActor::new(own, arguments.clone());
-        Spec::named("fleet").subscribes(&self.edges.discovered).start(
+        let actor = move |own, publishers| FleetActor::new(own, arguments.clone(), publishers);
+        Spec::named("fleet").publishes(publishers).subscribes(&self.edges.discovered).start(
             &self.threads.deploy,
             &self.supervision,
             actor,

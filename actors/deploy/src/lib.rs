@@ -16,9 +16,9 @@ pub mod transport;
 
 pub use actor::{
     DeployActor, DeployTopics, DiscoveryActor, DiscoveryArguments, FleetActor, FleetArguments,
-    deployment_name,
+    FleetPublishers, deployment_name,
 };
 pub use deployment::DeploymentState;
 pub use planner::{Plan, PlanCache, Reason, ReasonKind, RunningView, TransportLimits, Verdict, plan};
-pub use roster::{PodStates, Roster};
+pub use roster::PodStates;
 pub use transport::{AgentTransport, Connect, Transport, TransportError};

@@ -10,7 +10,7 @@
 
 use futures::FutureExt;
 use haptic_deploy::{
-    Connect, DeployTopics, FleetActor, FleetArguments, PlanCache, PodStates, Roster, Transport,
+    Connect, DeployTopics, FleetActor, FleetArguments, FleetPublishers, PlanCache, PodStates, Transport,
     TransportError,
 };
 use haptic_model::{
@@ -90,6 +90,7 @@ struct Scene {
     discovered: Publisher<Vec<HaproxyPod>>,
     events: mpsc::Receiver<Envelope<Event>>,
     fleet: haptic_runtime::Topic<Fleet>,
+    pods: haptic_runtime::Topic<PodStates>,
     health: Health,
     _actor: ActorHandle<FleetActor>,
     _leadership: Publisher<Leadership>,
@@ -102,7 +103,8 @@ fn scene() -> Scene {
     let (leadership, led) = topic(Leadership { leads: true, epoch: Epoch::default() });
     let (validated, newest) = topic(Some(Arc::new(validated(&config))));
     let (config, config_read) = topic(Some(config));
-    let ((states, _), (fleet, fleet_read)) = (topic(PodStates::new()), topic(Fleet::default()));
+    let publishers = FleetPublishers::default();
+    let (pod_states, fleet_read) = (publishers.pods.topic(), publishers.fleet.topic());
     let (discovered, pods) = topic(Vec::new());
     let (events, received) = Events::channel(100);
     let health = Health::new();
@@ -116,20 +118,22 @@ fn scene() -> Scene {
     });
     let arguments = FleetArguments {
         topics,
-        roster: Roster::new(states, fleet),
         events,
         plans: PlanCache::new(),
         connect,
         arbiter: arbiter.clone(),
         supervision: supervision.clone(),
     };
-    let actor = Spec::named("fleet")
-        .subscribes(&pods)
-        .start(&arbiter, &supervision, move |own| FleetActor::new(own, arguments.clone()));
+    let actor = Spec::named("fleet").publishes(publishers).subscribes(&pods).start(
+        &arbiter,
+        &supervision,
+        move |own, publishers| FleetActor::new(own, arguments.clone(), publishers),
+    );
     Scene {
         discovered,
         events: received,
         fleet: fleet_read,
+        pods: pod_states,
         health,
         _actor: actor,
         _leadership: leadership,
@@ -138,7 +142,38 @@ fn scene() -> Scene {
     }
 }
 
+/// Has an actor panic.
+#[derive(actix::Message)]
+#[rtype(result = "()")]
+struct Panic;
+
+impl actix::Handler<Panic> for FleetActor {
+    type Result = ();
+
+    fn handle(&mut self, _: Panic, _: &mut Self::Context) {
+        panic!("as the test wants it");
+    }
+}
+
+/// Sets `forgot` when states are published that are not `known`.
+async fn forgets(
+    mut pods: haptic_runtime::Topic<PodStates>,
+    known: impl Fn(&PodStates) -> bool,
+    forgot: Arc<AtomicBool>,
+) {
+    loop {
+        if !known(&*pods.changed().await) {
+            forgot.store(true, SeqCst);
+        }
+    }
+}
+
 impl Scene {
+    /// Of the pods whose states are published.
+    fn uids(&self) -> Vec<String> {
+        self.pods.latest().keys().map(|pod| pod.uid.to_string()).collect()
+    }
+
     /// The next event that `wanted` recognises.
     async fn until<T>(&mut self, mut wanted: impl FnMut(&Event) -> Option<T>) -> T {
         let found = async {
@@ -211,9 +246,29 @@ async fn a_pod_that_comes_back_under_its_name_is_deployed_to_again() {
     let mut scene = scene();
     scene.publish(&[("a", "1")]);
     scene.deployed_to("a").await;
+    assert_eq!(scene.uids(), ["1"]);
     scene.publish(&[("a", "2")]);
     scene.until(|event| matches!(event, Event::PodGone { .. }).then_some(())).await;
     scene.deployed_to("a").await;
+    assert_eq!(scene.uids(), ["2"]);
+}
+
+#[actix_rt::test]
+async fn a_fleet_that_panics_goes_on_from_what_it_published() {
+    let mut scene = scene();
+    scene.publish(&[("a", "1"), ("hangs", "2")]);
+    scene.deployed_to("a").await;
+    let is_known = |states: &PodStates| states.values().all(|state| state.capabilities.is_some());
+    scene.pods.wait_for(|states| states.len() == 2 && is_known(states)).await;
+    let (watched, forgot) = (scene.pods.clone(), Arc::new(AtomicBool::new(false)));
+    actix_rt::spawn(forgets(watched, is_known, Arc::clone(&forgot)));
+    scene._actor.addr().send(Panic).await.unwrap_err();
+    scene.deployed_to("a").await;
+    assert_eq!(scene._actor.state().restarts, 1);
+    assert!(!forgot.load(SeqCst), "a pod was published as one that never answered");
+    let deployments = scene.health.actors().into_iter().filter(|actor| actor.name == "deploy n/a");
+    let running = deployments.filter(|actor| actor.state != haptic_runtime::Lifecycle::Done);
+    assert_eq!(running.count(), 1, "those of the life before have ended");
 }
 
 #[actix_rt::test]

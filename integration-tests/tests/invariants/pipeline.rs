@@ -7,15 +7,12 @@ use std::{
 };
 
 /// Topics whose publisher is made where the topic's owner is, and who publishes there.
-const MADE_ELSEWHERE: [(&str, &str); 9] = [
+const MADE_ELSEWHERE: [(&str, &str); 6] = [
     ("deadline", "leader"),
     ("endpoint", "webhook"),
-    ("failed_reloads", "fleet"),
-    ("fleet", "fleet"),
     ("leadership", "leader, fence"),
     ("left_out", "watches"),
     ("missing", "watches"),
-    ("pods", "fleet"),
     ("snapshots", "watches, stores"),
 ];
 const ALSO_ELSEWHERE: (&str, &str) = ("troubles", "watches");

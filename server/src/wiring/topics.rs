@@ -2,11 +2,11 @@
 
 use haptic_commentator::{History, Recording};
 use haptic_config::ConfigState;
-use haptic_deploy::{PodStates, Roster};
+use haptic_deploy::FleetPublishers;
 use haptic_inspect::Readers;
 use haptic_leader::{GatewayReporting, Reporting, certificate::DefaultCertificate, host_holds::ReadHolds};
 use haptic_model::{
-    ActiveConfig, FailedReloads, FailureReports, Fleet, HaproxyPod, HostHolds, Quarantine, ReadyPod, Remarks,
+    ActiveConfig, FailedReloads, FailureReports, HaproxyPod, HostHolds, Quarantine, ReadyPod, Remarks,
     config::{AcceptedConfig, ConfigVerdict},
     pipeline::{Attempts, Candidate, Leadership, Refused, Rendered, SetAside, Validated},
 };
@@ -50,7 +50,7 @@ pub(super) struct Publishers {
     pub render: RenderPublishers,
     pub validate: ValidatePublishers,
     pub discovery: DiscoveryPublishers,
-    pub fleet: Roster,
+    pub fleet: FleetPublishers,
     pub reporter: Publisher<Reporting>,
     pub gateway_status: Publisher<GatewayReporting>,
     pub default_certificate: Publisher<DefaultCertificate>,
@@ -111,9 +111,6 @@ impl Topics {
         holds: ReadHolds,
     ) -> Self {
         let (stores, snapshots) = Stores::new();
-        let (pods, fleet) = (publisher(PodStates::new()), publisher(Fleet::default()));
-        let (pod_states, fleet_view) = (pods.topic(), fleet.topic());
-        let (reloads, failed_reloads) = topic(FailedReloads::default());
         let (endpoint_writer, endpoint, webhook) = EndpointWriter::new();
         let publishers = Publishers {
             config: ConfigPublishers::new(),
@@ -121,7 +118,7 @@ impl Topics {
             render: RenderPublishers::new(),
             validate: ValidatePublishers::new(),
             discovery: DiscoveryPublishers::new(),
-            fleet: Roster::new(pods, fleet).complaining_to(reloads),
+            fleet: FleetPublishers::default(),
             reporter: publisher(Reporting::default()),
             gateway_status: publisher(GatewayReporting::default()),
             default_certificate: publisher(certificate),
@@ -144,8 +141,8 @@ impl Topics {
             refused: publishers.validate.refused.topic(),
             set_aside: publishers.render.set_aside.topic(),
             leadership,
-            pods: pod_states,
-            fleet: fleet_view,
+            pods: publishers.fleet.pods.topic(),
+            fleet: publishers.fleet.fleet.topic(),
             quarantine: publishers.render.quarantine.topic(),
             webhook,
             reporting: publishers.reporter.topic(),
@@ -159,7 +156,7 @@ impl Topics {
             attempted: publishers.render.attempted.topic(),
             candidate: publishers.validate.candidate.topic(),
             complaints: publishers.validate.complaints.topic(),
-            failed_reloads,
+            failed_reloads: publishers.fleet.failed_reloads.topic(),
             discovered: publishers.discovery.pods.topic(),
             ready: publishers.discovery.ready.topic(),
             gateway_reporting: publishers.gateway_status.topic(),

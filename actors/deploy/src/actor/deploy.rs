@@ -8,6 +8,7 @@ use super::{
 use crate::{
     deployment::{
         DeployAttempt, DeployFailure, Deployment, DeploymentState, NewestBundles, NextStep, PodProgress,
+        PodPublishers,
     },
     transport::{Connect, Transport, TransportError},
 };
@@ -121,12 +122,17 @@ struct PodRestarted(u64);
 struct WaitOver(Instant);
 
 impl DeployActor {
-    pub(super) fn new(own: OwnHandle<Self>, pod: HaproxyPod, arguments: &FleetArguments) -> Self {
+    pub(super) fn new(
+        own: OwnHandle<Self>,
+        pod: HaproxyPod,
+        arguments: &FleetArguments,
+        publishers: Arc<PodPublishers>,
+    ) -> Self {
         let shown = own.clone();
         let deployment = Deployment {
             pod,
             plans: arguments.plans.clone(),
-            roster: arguments.roster.clone(),
+            publishers,
             events: arguments.events.clone(),
             leadership: arguments.topics.leadership.clone(),
             show: Box::new(move |state| shown.set_detail(state)),
@@ -408,9 +414,7 @@ impl Handler<StatusRead> for DeployActor {
             Err(error) => return self.pause(&error.into(), context),
         };
         let incarnation = status.incarnation;
-        // Whoever sends no order can only have failed to read.
-        let only_reads = !self.deployment.leadership().leads || self.newest.validated.is_none();
-        self.deployment.take_status(&mut self.progress, status, beginning.began_anew, only_reads);
+        self.deployment.take_status(&mut self.progress, status, beginning.began_anew, &self.newest);
         if let Some(link) = self.link.as_mut().filter(|link| link.watch.is_none()) {
             let (scope, seen) = scoped(incarnations(Rc::clone(&link.transport), incarnation));
             link.watch = Some(scope);

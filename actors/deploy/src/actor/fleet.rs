@@ -1,13 +1,25 @@
-//! Starts a [`DeployActor`] for each discovered pod and ends it when the pod goes. Nobody waits for anybody.
+//! Starts a [`DeployActor`] for each discovered pod, ends it when the pod goes, and publishes what all of them learn. Nobody waits for
+//! anybody.
 
-use super::deploy::DeployActor;
-use crate::{planner::PlanCache, roster::Roster, transport::Connect};
-use actix::{Actor, ArbiterHandle, Context, Handler, Supervised};
-use haptic_model::{
-    ActiveConfig, Event, HaproxyPod,
-    pipeline::{Candidate, Leadership, Refused, Validated},
+use super::{
+    deploy::DeployActor,
+    scoped::{StreamScope, scoped},
 };
-use haptic_runtime::{ActorHandle, Events, OwnHandle, Spec, Supervision, Topic, messages::PodsDiscovered};
+use crate::{
+    deployment::{PodPublishers, RefusedReload},
+    planner::PlanCache,
+    roster::{PodStates, fleet_of},
+    transport::Connect,
+};
+use actix::prelude::*;
+use futures::{Stream, StreamExt, stream};
+use haptic_model::{
+    ActiveConfig, Event, FailedReloads, Fleet, HaproxyPod,
+    pipeline::{Candidate, Leadership, PodState, Refused, Validated},
+};
+use haptic_runtime::{
+    ActorHandle, Events, OwnHandle, Publisher, Spec, Supervision, Topic, messages::PodsDiscovered, topic,
+};
 use std::{collections::BTreeMap, sync::Arc};
 
 /// What every deployment subscribes to.
@@ -30,8 +42,6 @@ pub struct DeployTopics {
 pub struct FleetArguments {
     /// What is to be deployed, and whether by us.
     pub topics: DeployTopics,
-    /// Where pods' states and the fleet are published.
-    pub roster: Roster,
     /// Who hears of it.
     pub events: Events,
     /// Plans, shared by all pods.
@@ -44,41 +54,100 @@ pub struct FleetArguments {
     pub supervision: Supervision,
 }
 
+/// What is published of the pods.
+#[derive(Debug)]
+pub struct FleetPublishers {
+    /// What is known of each.
+    pub pods: Publisher<PodStates>,
+    /// What templates see of them.
+    pub fleet: Publisher<Fleet>,
+    /// What their reloads find at fault.
+    pub failed_reloads: Publisher<FailedReloads>,
+}
+
 /// Keeps one deployment a pod.
 pub struct FleetActor {
     own: OwnHandle<Self>,
     arguments: FleetArguments,
+    publishers: Arc<FleetPublishers>,
     crew: Crew,
 }
 
 /// The running deployments. They end with it, so that a restarted actor's new ones are the only ones.
 #[derive(Default)]
-struct Crew(BTreeMap<HaproxyPod, ActorHandle<DeployActor>>);
+struct Crew(BTreeMap<HaproxyPod, CrewMember>);
+
+/// A running deployment, and what it says of its pod.
+struct CrewMember {
+    deployment: ActorHandle<DeployActor>,
+    state: Topic<PodState>,
+    _scopes: [StreamScope; 2],
+}
+
+/// A deployment knows something else of its pod.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct PodStateReported;
+
+/// The HAProxy of a pod refuses to reload.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct ReloadRefused(HaproxyPod, Arc<Option<RefusedReload>>);
 
 impl FleetActor {
     /// An actor over `arguments`; for the factory of a supervisor.
     #[must_use]
-    pub fn new(own: OwnHandle<Self>, arguments: FleetArguments) -> Self {
-        Self { own, arguments, crew: Crew::default() }
+    pub fn new(own: OwnHandle<Self>, arguments: FleetArguments, publishers: Arc<FleetPublishers>) -> Self {
+        Self { own, arguments, publishers, crew: Crew::default() }
     }
 
     /// Makes the crew match the discovered pods.
-    fn muster(&mut self, pods: &[HaproxyPod]) {
-        self.arguments.roster.set_pods(pods);
-        self.crew.0.retain(|pod, deployment| {
+    fn muster(&mut self, pods: &[HaproxyPod], context: &mut Context<Self>) {
+        self.crew.0.retain(|pod, member| {
             let stays = pods.contains(pod);
             if !stays {
-                deployment.dismiss();
+                member.deployment.dismiss();
                 self.arguments.events.emit(Event::PodGone { pod: pod.to_string().into() });
             }
             stays
         });
         for pod in pods.iter().filter(|pod| !self.crew.0.contains_key(*pod)).cloned().collect::<Vec<_>>() {
             self.arguments.events.emit(Event::PodDiscovered { pod: pod.to_string().into() });
-            let deployment = self.arguments.clone().deploy_to(pod.clone());
-            self.crew.0.insert(pod, deployment);
+            let member = self.recruit(&pod, context);
+            self.crew.0.insert(pod, member);
         }
+        self.publish_states();
         self.own.set_detail(&self.crew.0.keys().map(ToString::to_string).collect::<Vec<_>>());
+    }
+
+    /// Starts the deployment to `pod`, and listens to it. It goes on from what a former life of this actor published.
+    fn recruit(&self, pod: &HaproxyPod, context: &mut Context<Self>) -> CrewMember {
+        let known = self.publishers.pods.latest().get(pod).cloned().unwrap_or_default();
+        let ((state, states), (refused_reload, refused_reloads)) = (topic(known), topic(None));
+        let (state_scope, reported) = scoped(changes(states.clone()).map(|_| PodStateReported));
+        let from = pod.clone();
+        let refused = changes(refused_reloads).map(move |refused| ReloadRefused(from.clone(), refused));
+        let (refused_scope, refused) = scoped(refused);
+        context.add_message_stream(reported);
+        context.add_message_stream(refused);
+        let publishers = PodPublishers { state, refused_reload };
+        let deployment = self.arguments.clone().deploy_to(pod.clone(), publishers);
+        CrewMember { deployment, state: states, _scopes: [state_scope, refused_scope] }
+    }
+
+    /// What each deployment says now, though its message may still be on its way.
+    fn states(&self) -> PodStates {
+        let said = |(pod, member): (&HaproxyPod, &CrewMember)| {
+            (pod.clone(), PodState::clone(&member.state.latest()))
+        };
+        self.crew.0.iter().map(said).collect()
+    }
+
+    fn publish_states(&self) {
+        let states = self.states();
+        let fleet = fleet_of(&states);
+        self.publishers.pods.publish(states);
+        self.publishers.fleet.publish_if_changed(fleet);
     }
 }
 
@@ -95,29 +164,63 @@ impl Supervised for FleetActor {
 impl Handler<PodsDiscovered> for FleetActor {
     type Result = ();
 
-    fn handle(&mut self, pods: PodsDiscovered, _: &mut Self::Context) {
-        self.muster(&pods);
+    fn handle(&mut self, pods: PodsDiscovered, context: &mut Self::Context) {
+        self.muster(&pods, context);
+    }
+}
+
+impl Handler<PodStateReported> for FleetActor {
+    type Result = ();
+
+    fn handle(&mut self, _: PodStateReported, _: &mut Self::Context) {
+        self.publish_states();
+    }
+}
+
+impl Handler<ReloadRefused> for FleetActor {
+    type Result = ();
+
+    fn handle(&mut self, ReloadRefused(pod, refused): ReloadRefused, _: &mut Self::Context) {
+        if let Some(refused) = refused.as_ref().as_ref().filter(|refused| refused.counts(&pod, &self.states())) {
+            self.publishers.failed_reloads.update(|failed| failed.with(refused.report.clone()));
+        }
+    }
+}
+
+impl Default for FleetPublishers {
+    /// Those of a fleet without pods.
+    fn default() -> Self {
+        let (pods, fleet) = (topic(PodStates::new()).0, topic(Fleet::default()).0);
+        Self { pods, fleet, failed_reloads: topic(FailedReloads::default()).0 }
     }
 }
 
 impl Drop for Crew {
     fn drop(&mut self) {
-        self.0.values().for_each(ActorHandle::dismiss);
+        self.0.values().for_each(|member| member.deployment.dismiss());
     }
 }
 
 impl FleetArguments {
     /// Starts the deployment of one pod. The configuration comes last: what there is to deploy is known by then.
-    pub(super) fn deploy_to(self, pod: HaproxyPod) -> ActorHandle<DeployActor> {
+    pub(super) fn deploy_to(self, pod: HaproxyPod, publishers: PodPublishers) -> ActorHandle<DeployActor> {
         let Self { topics, arbiter, supervision, .. } = self.clone();
         Spec::named(deployment_name(&pod))
+            .publishes(publishers)
             .subscribes(&topics.leadership)
             .subscribes(&topics.candidate)
             .subscribes(&topics.validated)
             .subscribes(&topics.refused)
             .subscribes(&topics.config)
-            .start(&arbiter, &supervision, move |own| DeployActor::new(own, pod.clone(), &self))
+            .start(&arbiter, &supervision, move |own, publishers| {
+                DeployActor::new(own, pod.clone(), &self, publishers)
+            })
     }
+}
+
+/// Each message of `topic` from now on; of those that come while nobody takes them, the newest.
+fn changes<M: Send + Sync + 'static>(topic: Topic<M>) -> impl Stream<Item = Arc<M>> {
+    stream::unfold(topic, |mut topic| async { Some((topic.changed().await, topic)) })
 }
 
 /// The name of the actor that deploys to `pod`.

@@ -7,4 +7,4 @@ mod scoped;
 
 pub use deploy::DeployActor;
 pub use discovery::{DiscoveryActor, DiscoveryArguments};
-pub use fleet::{DeployTopics, FleetActor, FleetArguments, deployment_name};
+pub use fleet::{DeployTopics, FleetActor, FleetArguments, FleetPublishers, deployment_name};

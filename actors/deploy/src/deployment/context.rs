@@ -1,13 +1,16 @@
 //! The context of all attempts on one pod: where they publish and which observers receive their events.
 
-use super::{pod_status::PodStatus, progress::PodProgress, state::DeploymentState};
-use crate::{planner::PlanCache, roster::Roster};
+use super::{
+    pod_status::PodStatus, progress::PodProgress, refused_reload::RefusedReload, state::DeploymentState,
+    targets::NewestBundles,
+};
+use crate::planner::PlanCache;
 use haptic_model::{
     Event, HaproxyPod,
     agent_api::Status,
     pipeline::{Leadership, PodState},
 };
-use haptic_runtime::{Events, Topic};
+use haptic_runtime::{Events, Publisher, Topic};
 use std::{sync::Arc, time::SystemTime};
 use tokio::time::Instant;
 
@@ -16,13 +19,19 @@ pub(crate) struct Deployment {
     pub pod: HaproxyPod,
     /// Plans shared with the other pods.
     pub plans: PlanCache,
-    /// Where what is learnt of the pod is published.
-    pub roster: Roster,
+    pub publishers: Arc<PodPublishers>,
     pub events: Events,
     /// Read right before it counts: a message of it may be on its way.
     pub leadership: Topic<Leadership>,
     /// Shows the state at `/debug/actors`.
     pub show: Box<dyn Fn(&DeploymentState)>,
+}
+
+/// Where what is learnt of one pod is published: all lives of its deployment go on from what is retained.
+pub(crate) struct PodPublishers {
+    pub state: Publisher<PodState>,
+    /// The newest, once there was one.
+    pub refused_reload: Publisher<Option<RefusedReload>>,
 }
 
 impl Deployment {
@@ -40,19 +49,24 @@ impl Deployment {
 
     /// Changes what is published of the pod.
     pub fn update(&self, change: impl FnOnce(&mut PodState)) {
-        self.roster.update(&self.pod, change);
+        self.publishers.state.update(|state| {
+            let mut state = state.clone();
+            change(&mut state);
+            state
+        });
     }
 
-    /// Takes what the pod says of itself. `began_anew`: when it was found to be in another incarnation. `only_reads`: nothing is sent
-    /// to it, so that all that can have failed is to read.
+    /// Takes what the pod says of itself. `began_anew`: when it was found to be in another incarnation.
     pub fn take_status(
         &self,
         progress: &mut PodProgress,
         status: Status,
         began_anew: Option<SystemTime>,
-        only_reads: bool,
+        newest: &NewestBundles,
     ) {
         let known = PodStatus::from_status(status, Instant::now());
+        // Whoever sends no order can only have failed to read.
+        let only_reads = !self.leadership().leads || newest.validated.is_none();
         self.update(|state| {
             // What an order met stands until one succeeds.
             if only_reads {

@@ -9,6 +9,7 @@ mod order;
 pub(crate) mod other_changes;
 mod pod_status;
 mod progress;
+mod refused_reload;
 mod state;
 mod storing;
 mod targets;
@@ -16,8 +17,9 @@ mod targets;
 pub(crate) mod test_bundles;
 
 pub(crate) use attempt::{DeployAttempt, NextStep};
-pub(crate) use context::Deployment;
+pub(crate) use context::{Deployment, PodPublishers};
 pub(crate) use failure::DeployFailure;
 pub(crate) use progress::PodProgress;
+pub(crate) use refused_reload::RefusedReload;
 pub use state::DeploymentState;
 pub(crate) use targets::NewestBundles;

@@ -2,16 +2,15 @@
 
 use crate::{
     DeployTopics, FleetArguments, PlanCache,
-    deployment::test_bundles,
-    roster::{PodStates, Roster},
+    deployment::{PodPublishers, RefusedReload, test_bundles},
     transport::{CallFuture, Connect, Transport, TransportError},
 };
 use futures::FutureExt;
 use haptic_model::{
-    ActiveConfig, Bundle, BundleFile, Diagnostic, Event, FailedReloads, FileKey, FileKind, Fleet, Generation,
+    ActiveConfig, Bundle, BundleFile, Diagnostic, Event, FileKey, FileKind, Fleet, Generation,
     HAProxyTemplateConfigSpec, HaproxyPod, HaproxyVersion, Operation, Snapshots,
     agent_api::{Apply, Epoch, Method, Outcome, Running, RunningBundle, RunningServer, Runtime, Status},
-    pipeline::{Candidate, Leadership, Refused, Rendered, Validated},
+    pipeline::{Candidate, Leadership, PodState, Refused, Rendered, Validated},
 };
 use haptic_runtime::{Envelope, Events, Health, Publisher, Supervision, Topic, topic};
 use haptic_text::{Content, Digest, Text};
@@ -59,8 +58,8 @@ pub(super) struct Scene {
     pub(super) config: Arc<ActiveConfig>,
     pub(super) config_cell: Publisher<Option<Arc<ActiveConfig>>>,
     pub(super) events: mpsc::Receiver<Envelope<Event>>,
-    pub(super) states: Topic<PodStates>,
-    pub(super) complaints: Topic<FailedReloads>,
+    pub(super) state: Topic<PodState>,
+    pub(super) refused_reload: Topic<Option<RefusedReload>>,
     pub(super) generation: u64,
     /// As templates see it.
     pub(super) fleet: Arc<Fleet>,
@@ -256,10 +255,8 @@ impl Scene {
         let (validated, newest) = topic(None);
         let (refused, bad) = topic(None);
         let (config_writer, config_reader) = topic(Some(Arc::clone(&config)));
-        let ((states, states_read), (fleet, _)) = (topic(PodStates::new()), topic(Fleet::default()));
-        let (complaint, complaints) = topic(FailedReloads::default());
-        let roster = Roster::new(states, fleet).complaining_to(complaint);
-        roster.set_pods(&[target()]);
+        let ((state, states), (refused_reload, refused_reloads)) = (topic(PodState::default()), topic(None));
+        let publishers = PodPublishers { state, refused_reload };
         let (events, received) = Events::channel(100);
         let double = pod.clone();
         let connect: Connect = Arc::new(move |_, _| Ok(Rc::new(double.clone()) as Rc<dyn Transport>));
@@ -273,7 +270,7 @@ impl Scene {
         let supervision = Supervision::new(Health::new()).on_escalate(|actor| panic!("{actor} escalated"));
         let arbiter = actix::Arbiter::current();
         let plans = PlanCache::new();
-        FleetArguments { topics, roster, events, plans, connect, arbiter, supervision }.deploy_to(target());
+        FleetArguments { topics, events, plans, connect, arbiter, supervision }.deploy_to(target(), publishers);
         Self {
             pod,
             leadership,
@@ -283,8 +280,8 @@ impl Scene {
             config,
             config_cell: config_writer,
             events: received,
-            states: states_read,
-            complaints,
+            state: states,
+            refused_reload: refused_reloads,
             generation: 0,
             fleet: Arc::default(),
             snapshots: Snapshots::default(),
@@ -397,7 +394,7 @@ impl Scene {
     }
 
     pub(super) fn deployed_so_far(&self) -> Option<Generation> {
-        self.states.latest()[&target()].deployed
+        self.state.latest().deployed
     }
 }
 

@@ -119,9 +119,9 @@ async fn a_refused_reload_is_told_in_haproxys_words_and_tried_again() {
     scene.script([refused(false), refused(false)]);
     scene.validate(bundle(1, 1));
     assert!(scene.failed().await.contains("No such server."));
-    assert!(scene.states.latest()[&target()].last_error.is_some());
+    assert!(scene.state.latest().last_error.is_some());
     assert_eq!(scene.deployed().await.0, 1);
-    assert!(scene.states.latest()[&target()].last_error.is_none());
+    assert!(scene.state.latest().last_error.is_none());
 }
 
 #[actix_rt::test]
@@ -148,7 +148,7 @@ async fn what_a_pod_cannot_carry_out_is_nobodys_fault_however_often_and_tried_ag
         assert!(scene.failed().await.contains("the pod could not carry it out: No space left on device"));
     }
     assert_eq!(scene.deployed().await.0, 2);
-    assert!(scene.complaints.latest().0.is_empty());
+    assert!(scene.refused_reload.latest().is_none());
 }
 
 #[actix_rt::test]
@@ -160,10 +160,10 @@ async fn a_bundle_that_haproxy_refuses_twice_is_what_changed_ones_fault() {
     scene.script([refused(false), refused(false)]);
     scene.validate(after);
     scene.failed().await;
-    assert!(scene.complaints.latest().0.is_empty(), "once may be the pod's own trouble");
+    assert!(scene.refused_reload.latest().is_none(), "once may be the pod's own trouble");
     scene.failed().await;
-    let complaint = scene.complaints.latest().0.first().cloned().expect("a complaint");
-    assert_eq!(complaint.objects.iter().map(|(object, _)| &*object.name).collect::<Vec<_>>(), ["b"]);
+    let refused = scene.refused_reload.latest().as_ref().clone().expect("a refused reload");
+    assert_eq!(refused.report.objects.iter().map(|(object, _)| &*object.name).collect::<Vec<_>>(), ["b"]);
 }
 
 #[actix_rt::test]
@@ -218,7 +218,7 @@ async fn only_the_leader_deploys_and_a_new_one_does_so_at_once() {
     scene.validate(bundle(1, 1));
     scene.pass(Duration::from_secs(30)).await;
     assert_eq!(scene.calls(), ["status"], "versions are known on every replica");
-    assert!(scene.states.latest()[&target()].capabilities.is_some());
+    assert!(scene.state.latest().capabilities.is_some());
     let epoch = Epoch { lease_created: 1, transitions: 4 };
     scene.leadership.publish(Leadership { leads: true, epoch });
     assert_eq!(scene.deployed().await.0, 1);
@@ -239,7 +239,7 @@ async fn no_order_leaves_once_another_replica_leads() {
 #[actix_rt::test]
 async fn a_standby_that_can_read_its_pod_again_forgets_why_it_could_not() {
     let scene = Scene::with(false);
-    let last_error = || scene.states.latest()[&target()].last_error.clone();
+    let last_error = || scene.state.latest().last_error.clone();
     scene.pod.0.lock().unwrap().silent = true;
     scene.pass(Duration::from_secs(5)).await;
     assert!(last_error().unwrap().contains("gave no answer to /v1/status"));
@@ -259,7 +259,7 @@ async fn how_far_a_pod_lags_is_told_only_of_what_was_brought_to_it_for_the_first
     assert!(lag.is_some());
     scene.pod.0.lock().unwrap().status.running = None;
     assert_eq!(scene.lag().await, None, "it had it before somebody changed it");
-    assert_eq!(scene.states.latest()[&target()].lag, lag);
+    assert_eq!(scene.state.latest().lag, lag);
 }
 
 #[actix_rt::test]
@@ -338,7 +338,7 @@ async fn a_haproxy_that_is_down_is_waited_for() {
     assert!(scene.failed().await.contains("does not answer its socket"));
     scene.pod.0.lock().unwrap().status.alive = true;
     scene.pass(Duration::from_secs(20)).await;
-    assert!(scene.states.latest()[&target()].last_error.is_none());
+    assert!(scene.state.latest().last_error.is_none());
 }
 
 /// A pod that can add no backends, as the fleet then says.
