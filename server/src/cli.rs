@@ -264,7 +264,7 @@ pub struct RenderArgs {
     #[arg(long, value_name = "DIR", value_parser = place)]
     pub out: PathBuf,
     /// HAProxy version that templates see as the fleet's
-    #[arg(long, value_name = "VERSION", default_value = "3.4", value_parser = version)]
+    #[arg(long, value_name = "VERSION", default_value_t = HaproxyVersion::NEWEST, value_parser = version)]
     pub haproxy_version: HaproxyVersion,
     /// What is kept from one run to the next
     #[command(flatten)]
@@ -293,7 +293,7 @@ pub struct PlanArgs {
     #[command(flatten)]
     pub cluster: ClusterArgs,
     /// HAProxy version that runs RUNNING; pods are asked for theirs
-    #[arg(long, value_name = "VERSION", default_value = "3.4", value_parser = version)]
+    #[arg(long, value_name = "VERSION", default_value_t = HaproxyVersion::NEWEST, value_parser = version)]
     pub haproxy_version: HaproxyVersion,
     /// How the plan is printed
     #[arg(long, value_enum, default_value_t)]
@@ -319,7 +319,7 @@ pub struct BenchmarkArgs {
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = up_to::<1_000>)]
     pub endpoints: usize,
     /// HAProxy version that templates see as the fleet's
-    #[arg(long, value_name = "VERSION", default_value = "3.4", value_parser = version)]
+    #[arg(long, value_name = "VERSION", default_value_t = HaproxyVersion::NEWEST, value_parser = version)]
     pub haproxy_version: HaproxyVersion,
     /// How the figures are printed
     #[arg(long, value_enum, default_value_t)]

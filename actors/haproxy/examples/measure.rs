@@ -3,11 +3,12 @@
 use std::time::{Duration, Instant};
 
 use haptic_haproxy::{
-    CheckOptions, Document, Version,
+    CheckOptions, Document, 
     block_index::{BlockIndex, differing},
     check::{Proof, check},
     diff,
 };
+use haptic_model::HaproxyVersion;
 use haptic_text::{Fragment, Text};
 use std::sync::Arc;
 
@@ -60,7 +61,7 @@ fn pieces(text: &str, known: &Text) -> Text {
 fn after_a_change(old: &str, new: &str) {
     let old = pieces(old, &Text::default());
     let new = pieces(new, &old);
-    let versions = [Version::new(3, 4)];
+    let versions = [HaproxyVersion::new(3, 4)];
     println!("--- {} pieces, one of them changed", new.fragments().len());
     let mut proof = Proof::default();
     let start = std::time::Instant::now();
@@ -94,7 +95,7 @@ fn after_a_change(old: &str, new: &str) {
 fn main() {
     let (old, new) = (configuration(8080), configuration(8081));
     let (before, after) = (Document::parse(&old), Document::parse(&new));
-    let options = CheckOptions::new(Version::new(3, 4));
+    let options = CheckOptions::new(HaproxyVersion::new(3, 4));
     println!("{BACKENDS} backends, {:.2} MB", old.len() as f64 / 1e6);
     println!("parse   {:?}", fastest(|| Document::parse(&old)));
     println!(

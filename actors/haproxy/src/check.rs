@@ -17,7 +17,7 @@ pub use proof::Proof;
 use crate::document::{Directive, Document, Line};
 use crate::keywords::nearest;
 use crate::problem::{Code, Problem};
-use crate::version::Version;
+use haptic_model::HaproxyVersion;
 
 /// HAProxy's `MAX_LINE_ARGS`.
 const MAX_WORDS: usize = 64;
@@ -26,14 +26,14 @@ const MAX_WORDS: usize = 64;
 #[derive(Clone, Copy)]
 pub struct CheckOptions<'a> {
     /// The version of HAProxy; a fleet of several versions is checked once for each.
-    pub version: Version,
+    pub version: HaproxyVersion,
     /// Whether a file, named as in [`crate::views::FileReference::path`], will be there. `None`: files are not checked.
     pub files: Option<&'a dyn Fn(&str) -> bool>,
 }
 
 impl CheckOptions<'_> {
     /// All checks for a version, except for files.
-    pub fn new(version: Version) -> Self {
+    pub fn new(version: HaproxyVersion) -> Self {
         Self { version, files: None }
     }
 }

@@ -14,13 +14,13 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::OnceLock;
 
-use crate::version::Version;
+use haptic_model::HaproxyVersion;
 
 /// What one version of HAProxy knows.
 #[derive(Debug)]
 pub struct Keywords {
     /// The version the tables were taken from.
-    pub version: Version,
+    pub version: HaproxyVersion,
     tables: HashMap<&'static str, KeywordTable>,
     /// By section, and by what stands before: words of `listen` that the section does not take.
     lacks: HashMap<&'static str, HashMap<&'static str, KeywordTable>>,
@@ -57,10 +57,10 @@ impl Hasher for Fnv {
     }
 }
 
-const SOURCES: [(Version, &str); 3] = [
-    (Version::new(3, 0), include_str!("../keywords/3.0.txt")),
-    (Version::new(3, 2), include_str!("../keywords/3.2.txt")),
-    (Version::new(3, 4), include_str!("../keywords/3.4.txt")),
+const SOURCES: [(HaproxyVersion, &str); 3] = [
+    (HaproxyVersion::new(3, 0), include_str!("../keywords/3.0.txt")),
+    (HaproxyVersion::new(3, 2), include_str!("../keywords/3.2.txt")),
+    (HaproxyVersion::new(3, 4), include_str!("../keywords/3.4.txt")),
 ];
 
 /// All tables, oldest version first.
@@ -71,12 +71,12 @@ pub fn all() -> &'static [Keywords] {
 
 /// The table of the version, or of the nearest one: the newest that is not newer, else the oldest. `None` never
 /// happens while there is a table at all.
-pub fn nearest(version: Version) -> Option<&'static Keywords> {
+pub fn nearest(version: HaproxyVersion) -> Option<&'static Keywords> {
     all().iter().rev().find(|table| table.version <= version).or_else(|| all().first())
 }
 
 impl Keywords {
-    fn read(version: Version, text: &'static str) -> Self {
+    fn read(version: HaproxyVersion, text: &'static str) -> Self {
         let mut tables: HashMap<&'static str, KeywordTable> = HashMap::new();
         let mut lacks: HashMap<&'static str, HashMap<&'static str, KeywordTable>> = HashMap::new();
         let mut name = "";
@@ -223,8 +223,14 @@ mod tests {
     }
 
     #[test]
+    fn the_tables_reach_from_the_oldest_version_to_the_newest() {
+        let reach = [all().first(), all().last()].map(|table| table.unwrap().version);
+        assert_eq!(reach, [HaproxyVersion::OLDEST, HaproxyVersion::NEWEST]);
+    }
+
+    #[test]
     fn misspelled_words_find_their_neighbour() {
-        let table = nearest(Version::new(3, 4)).unwrap().table("listen").unwrap();
+        let table = nearest(HaproxyVersion::new(3, 4)).unwrap().table("listen").unwrap();
         for (word, expected) in [
             ("blance", Some("balance")),
             ("http-reqeust", Some("http-request")),

@@ -24,10 +24,8 @@ mod lexer;
 pub mod listeners;
 pub mod messages;
 mod problem;
-mod version;
 pub mod views;
 
 pub use check::{CheckOptions, check};
 pub use document::{Directive, Document, Line, Section, SectionKind, Word};
 pub use problem::{Code, Problem};
-pub use version::{Version, VersionError};

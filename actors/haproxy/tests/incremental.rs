@@ -2,12 +2,13 @@
 #![allow(clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use haptic_haproxy::{
-    CheckOptions, Document, Version,
+    CheckOptions, Document, 
     block_index::{BlockIndex, differing, in_sections},
     check::{self, Proof},
     diff::{ConfigChange, compare},
     views::servers,
 };
+use haptic_model::HaproxyVersion;
 use haptic_text::{Fragment, Text, TextBuilder, TextRun};
 use proptest::{prelude::*, sample::Index, test_runner::TestRunner};
 use std::{
@@ -15,7 +16,7 @@ use std::{
     sync::Arc,
 };
 
-const VERSIONS: [Version; 3] = [Version::new(3, 0), Version::new(3, 2), Version::new(3, 4)];
+const VERSIONS: [HaproxyVersion; 3] = [HaproxyVersion::new(3, 0), HaproxyVersion::new(3, 2), HaproxyVersion::new(3, 4)];
 
 /// Pieces of which no block's problem depends on another one, except by names.
 const ORDERLY: &[&str] = &[

@@ -1,6 +1,7 @@
 //! Whatever the text, parsing loses nothing of it.
 
-use haptic_haproxy::{CheckOptions, Document, Version, check, diff};
+use haptic_haproxy::{CheckOptions, Document, check, diff};
+use haptic_model::HaproxyVersion;
 use proptest::prelude::*;
 
 /// Text that looks like a configuration, with everything that makes lines hard to cut.
@@ -70,7 +71,7 @@ proptest! {
             }
         }
         let missing = |_: &str| false;
-        let options = CheckOptions { version: Version::new(3, 4), files: Some(&missing) };
+        let options = CheckOptions { version: HaproxyVersion::new(3, 4), files: Some(&missing) };
         prop_assert!(check(&document, &options).iter().all(|p| p.line >= 1 && p.column >= 1));
         prop_assert!(diff::compare(&document, &document.clone()).is_empty());
         drop(diff::compare(&document, &Document::parse(&other)));

@@ -6,10 +6,11 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use haptic_haproxy::{CheckOptions, Code, Document, Version, check};
+use haptic_haproxy::{CheckOptions, Code, Document, check};
+use haptic_model::HaproxyVersion;
 
 /// The binaries of all versions the tables are for.
-fn haproxies() -> Vec<(Version, PathBuf)> {
+fn haproxies() -> Vec<(HaproxyVersion, PathBuf)> {
     [("3.0", "HAPTIC_HAPROXY_3_0"), ("3.2", "HAPTIC_HAPROXY_3_2"), ("3.4", "HAPTIC_HAPROXY_3_4")]
         .into_iter()
         .map(|(version, variable)| {

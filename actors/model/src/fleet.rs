@@ -69,7 +69,7 @@ pub struct ReadyPod {
 pub struct Capabilities {
     /// HAProxy's version.
     pub version: HaproxyVersion,
-    /// `add backend`, `publish backend`: HAProxy 3.4 and later.
+    /// Whether whole backends can be added.
     pub dynamic_backends: bool,
     /// Through which version of the Data Plane API it is changed; `None`: through the agent.
     pub data_plane_api: Option<HaproxyVersion>,
@@ -79,7 +79,7 @@ impl Capabilities {
     /// What HAProxy of `version` can do through the agent.
     #[must_use]
     pub fn of(version: HaproxyVersion) -> Self {
-        Self { version, dynamic_backends: version >= HaproxyVersion::new(3, 4), data_plane_api: None }
+        Self { version, dynamic_backends: version.adds_backends(), data_plane_api: None }
     }
 
     /// What HAProxy of `version` can do through version `api` of the Data Plane API, which adds no backends.

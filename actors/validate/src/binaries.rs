@@ -60,7 +60,8 @@ pub enum BinaryError {
     Silent(PathBuf),
     /// It is too old.
     #[error(
-        "{path} is HAProxy {version}, and the oldest that can be used is {OLDEST}; give another one with --haproxy"
+        "{path} is HAProxy {version}, and the oldest that can be used is {oldest}; give another one with --haproxy",
+        oldest = HaproxyVersion::OLDEST
     )]
     TooOld {
         /// What was tried.
@@ -69,9 +70,6 @@ pub enum BinaryError {
         version: HaproxyVersion,
     },
 }
-
-/// The oldest version with a table of keywords.
-pub const OLDEST: HaproxyVersion = HaproxyVersion::new(3, 0);
 
 impl Binary {
     /// Asks the binary at `path` for its version.
@@ -85,7 +83,7 @@ impl Binary {
         let said = String::from_utf8_lossy(&output.stdout);
         let version = said.split("HAProxy version ").nth(1).and_then(|rest| rest.parse().ok());
         let version = version.ok_or_else(|| BinaryError::NotHaproxy(path.to_owned()))?;
-        if version < OLDEST {
+        if version < HaproxyVersion::OLDEST {
             return Err(BinaryError::TooOld { path: path.to_owned(), version });
         }
         Ok(Self { version, path: path.to_owned(), files: own_files(path) })

@@ -2,7 +2,7 @@
 
 use crate::{data_plane_api, policy, report::at_line};
 use haptic_haproxy::{
-    CheckOptions, Document, Problem, Version,
+    CheckOptions, Document, Problem,
     check::{Proof, check},
 };
 use haptic_model::{Bundle, Diagnostic, HaproxyVersion, crd::Allowance};
@@ -47,12 +47,11 @@ impl Syntax {
         versions: &[HaproxyVersion],
         allow: &[Allowance],
     ) -> Vec<Diagnostic> {
-        let tables: Vec<Version> = versions.iter().copied().map(table_version).collect();
         let present = |path: &str| is_present(bundle, path);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         // Whoever comes after a panic begins afresh.
         let mut proof = std::mem::take(&mut *known);
-        let proven = proof.holds(&bundle.config.text, &tables, &present)
+        let proven = proof.holds(&bundle.config.text, versions, &present)
             && policy::permits(proof.needs(), bundle, allow);
         *known = proof;
         drop(known);
@@ -76,7 +75,7 @@ pub fn problems(bundle: &Bundle, versions: &[HaproxyVersion], allow: &[Allowance
     let mut found = policy::problems(&document, bundle, allow);
     found.extend(data_plane_api::problems(bundle, &document));
     for version in versions {
-        let options = CheckOptions { files: Some(&present), ..CheckOptions::new(table_version(*version)) };
+        let options = CheckOptions { files: Some(&present), ..CheckOptions::new(*version) };
         for problem in check(&document, &options) {
             if seen.insert((problem.code, problem.line, problem.column)) {
                 found.push(diagnostic(problem, bundle));
@@ -120,10 +119,6 @@ fn is_outside(bundle: &Bundle, path: &str) -> bool {
     let Some((folder, _)) = path.rsplit_once('/').filter(|_| path.starts_with('/')) else { return false };
     let lies_there = |file: &str| file.rsplit_once('/').is_some_and(|(its, _)| its == folder);
     !bundle.files.keys().any(|file| lies_there(file))
-}
-
-fn table_version(version: HaproxyVersion) -> Version {
-    Version { major: version.major, minor: version.minor }
 }
 
 #[cfg(test)]

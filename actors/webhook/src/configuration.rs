@@ -28,9 +28,6 @@ use std::{
 };
 use tokio::time::Instant;
 
-/// A version to test with when no HAProxy is at hand.
-const SOME_VERSION: HaproxyVersion = HaproxyVersion::new(3, 4);
-
 /// Which configuration this controller runs.
 #[derive(Clone, Debug)]
 pub struct OwnConfiguration {
@@ -130,7 +127,10 @@ async fn own_tests(
         config: config.clone(),
         compiled: compiled.clone(),
         checker: checker.clone(),
-        version: oldest.or_else(|| checker.newest().map(|binary| binary.version)).unwrap_or(SOME_VERSION),
+        // Without any HAProxy at hand, one version is as good as another.
+        version: oldest
+            .or_else(|| checker.newest().map(|binary| binary.version))
+            .unwrap_or(HaproxyVersion::NEWEST),
         only: None,
         keep_rendered: false,
         requests_within: Some(REQUESTS),

@@ -1,11 +1,12 @@
 //! Reading a configuration: nothing is lost, words are HAProxy's, and what is known block by block is true of the whole.
 
 use super::parse_line::words;
-use haptic_haproxy::{CheckOptions, Document, Version, check, check::Proof};
+use haptic_haproxy::{CheckOptions, Document, check, check::Proof};
+use haptic_model::HaproxyVersion;
 use haptic_text::{Blame, Fragment, Text};
 use std::sync::Arc;
 
-const VERSIONS: [Version; 3] = [Version::new(3, 0), Version::new(3, 2), Version::new(3, 4)];
+const VERSIONS: [HaproxyVersion; 3] = [HaproxyVersion::new(3, 0), HaproxyVersion::new(3, 2), HaproxyVersion::new(3, 4)];
 
 /// A configuration comes back byte for byte and is checked, whatever it is, and each line has the words that HAProxy
 /// reads. A byte `FF` ends one and begins the next: what was proven without reading all again is so.

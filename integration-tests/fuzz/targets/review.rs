@@ -1,8 +1,8 @@
 //! The admission webhook, from the bytes of a request to what would come of the change: all that is pure of it.
 
 use super::cluster::{Cluster, EVIL, resource};
-use haptic_haproxy::{CheckOptions, Document, Version, check};
-use haptic_model::Bundle;
+use haptic_haproxy::{CheckOptions, Document, check};
+use haptic_model::{Bundle, HaproxyVersion};
 use haptic_text::Text;
 use haptic_webhook::{
     policy::Subject,
@@ -121,7 +121,7 @@ fn nobody_else_feels(before: &Bundle, after: &Bundle) {
     }
     let text = after.config.text.to_string();
     let owners = lines(&after.config.text);
-    for problem in check(&Document::parse(&text), &CheckOptions::new(Version::new(3, 4))) {
+    for problem in check(&Document::parse(&text), &CheckOptions::new(HaproxyVersion::new(3, 4))) {
         let (namespace, line) = &owners[problem.line - 1];
         assert_eq!(namespace, EVIL, "{problem:?} of {line:?}");
     }

@@ -5,7 +5,7 @@
 use crate::site;
 use haptic_attribution::quarantine::{QuarantineState, RenderTiming};
 use haptic_haproxy::{
-    CheckOptions, Document, Line, Version, check,
+    CheckOptions, Document, Line, check,
     views::{ReferenceKind, file_references},
 };
 use haptic_model::{
@@ -155,7 +155,7 @@ fn hostile_lines_are_refused_alone_or_only_lines(bundle: &Bundle, what: &str) {
     let owners = lines(&bundle.config.text);
     let is_hostile = |line: usize| owners[line - 1].0.as_deref().is_some_and(|owner| !is_good(owner));
     let document = Document::parse(&text);
-    for problem in check(&document, &CheckOptions::new(Version::new(3, 4))) {
+    for problem in check(&document, &CheckOptions::new(HaproxyVersion::new(3, 4))) {
         assert!(is_hostile(problem.line), "{what}: {problem:?} of {:?}", owners[problem.line - 1].1);
     }
     for line in document.lines().filter(|line| is_hostile(line.number)) {

@@ -1,7 +1,6 @@
 //! Arguments that several commands have.
 
 use clap::Args;
-use haptic_haproxy::keywords;
 use haptic_model::HaproxyVersion;
 use haptic_validate::sandbox::Protection;
 use std::path::PathBuf;
@@ -85,9 +84,7 @@ pub(super) fn variable(name: &str) -> Option<String> {
 /// A version of HAProxy that is known.
 pub(super) fn version(text: &str) -> Result<HaproxyVersion, String> {
     let version: HaproxyVersion = text.parse()?;
-    let known =
-        keywords::all().iter().map(|table| HaproxyVersion::new(table.version.major, table.version.minor));
-    let (oldest, newest) = (known.clone().min().unwrap_or(version), known.max().unwrap_or(version));
+    let (oldest, newest) = (HaproxyVersion::OLDEST, HaproxyVersion::NEWEST);
     match (oldest..=newest).contains(&version) {
         true => Ok(version),
         false => Err(format!("versions {oldest} to {newest} are known")),

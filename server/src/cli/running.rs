@@ -67,7 +67,7 @@ pub struct ExplainArgs {
     #[arg(long, value_name = "DIR", requires = "file")]
     pub resources: Option<PathBuf>,
     /// HAProxy version that templates see as the fleet's
-    #[arg(long, value_name = "VERSION", default_value = "3.4", value_parser = version)]
+    #[arg(long, value_name = "VERSION", default_value_t = HaproxyVersion::NEWEST, value_parser = version)]
     pub haproxy_version: HaproxyVersion,
     /// How it is printed
     #[arg(long, value_enum, default_value_t)]

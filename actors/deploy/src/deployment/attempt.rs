@@ -2,7 +2,6 @@
 
 use super::{
     context::Deployment,
-    drift,
     failure::DeployFailure,
     order::{MissingContent, OrderBaseline},
     other_changes::OtherChanges,
@@ -318,36 +317,10 @@ impl DeployAttempt {
         plan: &Plan,
         outcome: Outcome,
     ) -> Result<NextStep, DeployFailure> {
-        let (generation, bundle) = (target.generation(), target.bundle());
         match outcome {
             Outcome::Applied { reloaded, worker_pid, log } => {
-                if !log.trim().is_empty() {
-                    let text = bundle.redacted(log.trim());
-                    self.deployment.events.emit(Event::HaproxySaid {
-                        generation,
-                        pod: self.deployment.name(),
-                        text,
-                    });
-                }
-                if let Some(known) = &mut self.progress.known {
-                    known.applied(bundle, generation, worker_pid);
-                    if stores(known, target, plan) {
-                        known.stored(bundle, generation);
-                        self.progress.views.stored = Some(self.deployment.plans.view(bundle));
-                    }
-                }
-                self.progress.obstacles.missing = MissingContent::Nothing;
-                self.progress.obstacles.forced_reload = None;
-                // What is counted and told is what HAProxy did, not what was meant.
-                let reload = reloaded.then(|| Reloaded {
-                    why: plan.verdict.reload_reason().unwrap_or_else(|| "the agent had to".into()),
-                    kind: plan.verdict.reload_kind().map_or("agent", ReasonKind::name),
-                });
-                let work = (plan.verdict.operations().len(), plan.write.len());
-                let why = reload.as_ref().map(|reload| reload.why.clone());
-                self.publish_plan(plan, generation, why);
-                self.acknowledge(target, reload, work);
-                Ok(NextStep::Wait(resting(target)))
+                self.report_words(target, log.trim());
+                Ok(self.applied(target, plan, reloaded, worker_pid))
             }
             Outcome::Conflict { .. } => {
                 self.progress.forget();
@@ -361,77 +334,69 @@ impl DeployAttempt {
                 self.progress.obstacles.missing.learn(paths)?;
                 Ok(NextStep::Retry("it lacks contents"))
             }
-            Outcome::Refused { message, reload_may_help } => {
+            Outcome::Refused { message, reload_may_help }
+                if reload_may_help && plan.verdict.reload_reason().is_none() =>
+            {
                 self.progress.forget();
-                if reload_may_help && plan.verdict.reload_reason().is_none() {
-                    let sentence = format!("HAProxy's socket refused: {}", bundle.redacted(&message));
-                    self.progress.force_reload(ReasonKind::Refused, sentence, Some(generation));
-                    return Ok(NextStep::Retry("its socket refuses"));
-                }
-                // Once may be the pod's own trouble: a port that a dying worker holds, a moment without memory.
-                let refused_before = self.progress.refused();
-                let report = failed_reload::failure_report(
-                    &message,
-                    &target.rendered,
-                    self.progress.reached.as_ref().map(|reached| &*reached.rendered),
-                );
-                if let Some((report, refused_for)) = report.zip(refused_before) {
-                    let refused = RefusedReload { report, refused_for };
-                    self.deployment.publishers.refused_reload.publish(Some(refused));
-                }
-                Err(DeployFailure::Refused(failed_reload::explained(&message, bundle)))
+                let sentence = format!("HAProxy's socket refused: {}", target.bundle().redacted(&message));
+                self.progress.force_reload(ReasonKind::Refused, sentence, Some(target.generation()));
+                Ok(NextStep::Retry("its socket refuses"))
             }
+            Outcome::Refused { message, .. } => Err(self.reload_refused(target, &message)),
             Outcome::Failed { message } => {
                 self.progress.forget();
-                Err(DeployFailure::Failed(bundle.redacted(&message)))
+                Err(DeployFailure::Failed(target.bundle().redacted(&message)))
             }
         }
     }
 
-    /// Looks whether somebody changed what HAProxy runs through its socket, tells it and sets it right.
-    async fn repair_drift(&mut self) -> Result<Option<NextStep>, DeployFailure> {
-        let Some(known) = self.progress.known.clone() else { return Ok(None) };
-        let Some(view) = known.digest().and_then(|digest| self.progress.views.find(digest)) else {
-            return Ok(None);
-        };
-        let Some(bundle) = view.bundle().cloned() else { return Ok(None) };
-        let runtime = self.transport.runtime().await?;
-        let found = cpu("deploy", move || drift::differences(&view, &runtime)).await?;
-        // What another leader changes meanwhile is its business.
-        if found.is_empty() || !self.still_leads() {
-            return Ok(None);
+    /// Tells what HAProxy said while it took a bundle.
+    fn report_words(&self, target: &DeployTarget, words: &str) {
+        if words.is_empty() {
+            return;
         }
-        let what = drift::summary(&found);
-        self.deployment.events.emit(Event::DriftFound { pod: self.deployment.name(), what: what.clone() });
-        if found.iter().any(|difference| difference.repair.is_empty()) {
-            self.progress.force_reload(ReasonKind::Drift, format!("somebody changed HAProxy: {what}"), None);
-            return Ok(Some(NextStep::Retry("somebody else changes it")));
+        self.deployment.events.emit(Event::HaproxySaid {
+            generation: target.generation(),
+            pod: self.deployment.name(),
+            text: target.bundle().redacted(words),
+        });
+    }
+
+    /// The pod runs `target` now.
+    fn applied(&mut self, target: &DeployTarget, plan: &Plan, reloaded: bool, worker_pid: u32) -> NextStep {
+        let (generation, bundle) = (target.generation(), target.bundle());
+        if let Some(known) = &mut self.progress.known {
+            known.applied(bundle, generation, worker_pid);
+            if stores(known, target, plan) {
+                known.stored(bundle, generation);
+                self.progress.views.stored = Some(self.deployment.plans.view(bundle));
+            }
         }
-        let operations = found.into_iter().flat_map(|difference| difference.repair).collect();
-        let baseline = OrderBaseline {
-            epoch: self.leadership.epoch,
-            base: known.digest(),
-            since: Some(&bundle),
-            besides: None,
-            missing: &MissingContent::Nothing,
-        };
-        let generation = known.running.map(|running| running.generation).unwrap_or_default();
-        let order = baseline.order(&bundle, generation, Method::Runtime { operations, store: false });
+        self.progress.obstacles.missing = MissingContent::Nothing;
+        self.progress.obstacles.forced_reload = None;
+        // What is counted and told is what HAProxy did, not what was meant.
+        let reload = reloaded.then(|| Reloaded {
+            why: plan.verdict.reload_reason().unwrap_or_else(|| "the agent had to".into()),
+            kind: plan.verdict.reload_kind().map_or("agent", ReasonKind::name),
+        });
+        let work = (plan.verdict.operations().len(), plan.write.len());
+        self.publish_plan(plan, generation, reload.as_ref().map(|reload| reload.why.clone()));
+        self.acknowledge(target, reload, work);
+        NextStep::Wait(resting(target))
+    }
+
+    /// HAProxy does not take `target`, and runs what it ran before. Once may be the pod's own trouble: a port that a dying worker
+    /// holds, a moment without memory.
+    fn reload_refused(&mut self, target: &DeployTarget, message: &str) -> DeployFailure {
         self.progress.forget();
-        match self.transport.apply(Arc::new(order)).await? {
-            Outcome::Applied { .. } => {
-                self.progress.known = Some(known);
-                Ok(None)
-            }
-            Outcome::Refused { message, .. } => {
-                let said = bundle.redacted(&message);
-                let sentence = format!("somebody changed HAProxy ({what}), and its socket refused: {said}");
-                self.progress.force_reload(ReasonKind::Drift, sentence, None);
-                Ok(Some(NextStep::Retry("somebody else changes it")))
-            }
-            Outcome::Failed { message } => Err(DeployFailure::Failed(bundle.redacted(&message))),
-            _ => Ok(Some(NextStep::Retry("somebody else changes it"))),
+        let refused_before = self.progress.refused();
+        let reached = self.progress.reached.as_ref().map(|reached| &*reached.rendered);
+        let report = failed_reload::failure_report(message, &target.rendered, reached);
+        if let Some((report, refused_for)) = report.zip(refused_before) {
+            let refused = RefusedReload { report, refused_for };
+            self.deployment.publishers.refused_reload.publish(Some(refused));
         }
+        DeployFailure::Refused(failed_reload::explained(message, target.bundle()))
     }
 
     /// Nothing is left to do to HAProxy.
@@ -502,7 +467,7 @@ impl DeployAttempt {
     }
 
     /// Asked right before an order leaves: this process may have lost the leadership since the attempt began.
-    fn still_leads(&self) -> bool {
+    pub(super) fn still_leads(&self) -> bool {
         self.deployment.leadership() == self.leadership
     }
 

@@ -4,6 +4,7 @@
 mod attempt;
 mod context;
 mod drift;
+mod drift_repair;
 mod failure;
 mod order;
 pub(crate) mod other_changes;

@@ -7,12 +7,8 @@ use super::{
     Effect, Reason, ReasonKind,
     usages::{How, Usages},
 };
-use haptic_model::{Bundle, BundleFile, Capabilities, HaproxyVersion, Operation};
+use haptic_model::{Bundle, BundleFile, Capabilities, Operation};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Bytes that the socket takes at once, as of certificates.
-const LARGEST: usize = 15_000;
-const LARGEST_SINCE_3_4: usize = 60_000;
 
 /// What authorities need, and which files are dealt with by it.
 #[derive(Debug, Default)]
@@ -109,8 +105,7 @@ fn change(
             Some(_) if old.servers || new.servers => {
                 Err("changed, and servers that are there keep the old one until HAProxy starts".to_owned())
             }
-            // There, `show ssl cert` calls a certificate of that bind unused then, and changes of it reach nobody.
-            Some(_) if capabilities.version < HaproxyVersion::new(3, 2) => Err(format!(
+            Some(_) if !capabilities.version.tracks_certificates_of_changed_authorities() => Err(format!(
                 "changed, and HAProxy {} loses sight of the certificates of its bind lines then",
                 capabilities.version
             )),
@@ -126,7 +121,7 @@ fn change(
 /// What the socket does not take.
 fn check(file: &BundleFile, capabilities: Capabilities) -> Result<(), String> {
     let version = capabilities.version;
-    let largest = if version >= HaproxyVersion::new(3, 4) { LARGEST_SINCE_3_4 } else { LARGEST };
+    let largest = version.largest_payload();
     let text = file.text.to_string();
     if text.len() > largest {
         return Err(format!("has {} bytes, and the socket of HAProxy {version} takes {largest}", text.len()));

@@ -7,16 +7,13 @@ use super::{
     crt_list::{CrtListDifference, CrtListLine, difference, entries},
     usages::{How, Usages},
 };
-use haptic_model::{Bundle, BundleFile, Capabilities, HaproxyVersion, Operation};
+use haptic_model::{Bundle, BundleFile, Capabilities, Operation};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
 use x509_parser::{extensions::GeneralName, pem::Pem};
 
-/// Bytes of a certificate that the socket takes: below `tune.bufsize` until 3.2, more since 3.4.
-const LARGEST: usize = 15_000;
-const LARGEST_SINCE_3_4: usize = 60_000;
 /// Files that HAProxy reads beside a certificate.
 const COMPANIONS: &[&str] = &["key", "ocsp", "issuer", "sctl", "rsa", "ecdsa", "dsa"];
 /// Bytes of a crt-list line that the socket takes.
@@ -37,6 +34,14 @@ pub(super) struct CertificateFindings {
     pub reasons: Vec<String>,
     /// Files that are dealt with.
     pub known: BTreeSet<String>,
+}
+
+/// What becomes of a certificate among those that HAProxy has loaded.
+#[derive(Clone, Copy)]
+enum CertificateUse {
+    Leaves,
+    Stays,
+    Comes,
 }
 
 /// One crt-list before and after.
@@ -157,8 +162,12 @@ impl CertificateChanges<'_> {
         let wanted = of(|list| list.new.iter().map(|entry| entry.certificate.to_owned()).collect());
         for certificate in loaded.union(&wanted) {
             findings.known.insert(certificate.clone());
-            let (is, shall) = (loaded.contains(certificate), wanted.contains(certificate));
-            match self.file(certificate, is, shall, lists) {
+            let usage = match (loaded.contains(certificate), wanted.contains(certificate)) {
+                (true, true) => CertificateUse::Stays,
+                (true, false) => CertificateUse::Leaves,
+                (false, _) => CertificateUse::Comes,
+            };
+            match self.file(certificate, usage, lists) {
                 Ok(operation) => findings.operations.extend(operation),
                 Err(why) => findings.reasons.push(format!("certificate {certificate} {why}")),
             }
@@ -168,32 +177,29 @@ impl CertificateChanges<'_> {
     fn file(
         &self,
         path: &str,
-        is: bool,
-        shall: bool,
+        usage: CertificateUse,
         lists: &[List<'_>],
     ) -> Result<Option<Operation>, String> {
         let certificate = path.to_owned();
-        let file = |bundle: &Bundle| bundle.files.get(path).cloned();
-        match (is, shall, file(self.old), file(self.new)) {
-            (true, false, ..) => Ok(Some(Operation::DeleteCertificate { certificate })),
+        match (usage, self.old.files.get(path), self.new.files.get(path)) {
+            (CertificateUse::Leaves, ..) => Ok(Some(Operation::DeleteCertificate { certificate })),
             // One that is not of the bundle is the same before and after.
-            (true, true, None, None) => Ok(None),
-            (true, true, Some(old), Some(new)) if old.digest == new.digest => Ok(None),
-            (true, true, _, None) => Err("is gone, but still named".to_owned()),
-            (false, true, _, None) => Err("is new and no file of the bundle".to_owned()),
-            (false, true, _, Some(new)) => {
-                self.check_file(path, &new)?;
+            (CertificateUse::Stays, None, None) => Ok(None),
+            (CertificateUse::Stays, Some(old), Some(new)) if old.digest == new.digest => Ok(None),
+            (CertificateUse::Stays, _, None) => Err("is gone, but still named".to_owned()),
+            (CertificateUse::Comes, _, None) => Err("is new and no file of the bundle".to_owned()),
+            (CertificateUse::Comes, _, Some(new)) => {
+                self.check_file(path, new)?;
                 Ok(Some(Operation::AddCertificate { certificate }))
             }
-            (true, true, _, Some(new)) => {
-                self.check_file(path, &new)?;
+            (CertificateUse::Stays, _, Some(new)) => {
+                self.check_file(path, new)?;
                 // Its hosts go behind those of all others.
                 if lists.iter().any(|list| self.wins(path, list)) {
                     return Err("changed, and must stay before another one for the same host".to_owned());
                 }
                 Ok(Some(Operation::SetCertificate { certificate }))
             }
-            (false, false, ..) => Ok(None),
         }
     }
 
@@ -243,7 +249,7 @@ impl CertificateChanges<'_> {
             ));
         }
         let version = self.capabilities.version;
-        let largest = if version >= HaproxyVersion::new(3, 4) { LARGEST_SINCE_3_4 } else { LARGEST };
+        let largest = version.largest_payload();
         if text.len() > largest {
             return Err(format!(
                 "has {} bytes, and the socket of HAProxy {version} takes {largest}",

@@ -7,7 +7,7 @@ use crate::document::{Document, Line, Section, SectionKind};
 use crate::expressions::WordFormat;
 use crate::keywords::{KeywordTable, Keywords, UNNAMED_DEFAULTS, all};
 use crate::problem::{Code, Problem};
-use crate::version::Version;
+use haptic_model::HaproxyVersion;
 
 /// `no` and `default` before a keyword turn a setting off or back to its default.
 const PREFIXES: [&str; 2] = ["no", "default"];
@@ -31,7 +31,7 @@ const NEGATABLE: [&str; 7] = [
 pub(super) fn check(
     document: &Document<'_>,
     known: &Keywords,
-    version: Version,
+    version: HaproxyVersion,
     (lua, disabled): (bool, &[bool]),
     problems: &mut Vec<Problem>,
 ) {
@@ -76,7 +76,7 @@ fn table_name<'s>(section: &'s Section<'_>) -> &'s str {
 pub(super) struct KeywordChecker<'c, 'd> {
     pub(super) section: &'c Section<'d>,
     pub(super) known: &'c Keywords,
-    pub(super) version: Version,
+    pub(super) version: HaproxyVersion,
     sections: Option<&'c KeywordTable>,
     server: Option<Parameters<'c>>,
     bind: Option<Parameters<'c>>,

@@ -6,22 +6,15 @@ use super::disabled::is_disabled;
 use crate::document::{Document, Section, SectionKind};
 use crate::keywords::nearest_name;
 use crate::problem::{Code, Problem};
-use crate::version::Version;
-
-/// The first version that refuses a backend named like an earlier `listen`, in either order.
-const ONE_NAME_FOR_BACKENDS: Version = Version::new(3, 2);
-/// The first version that only warns when `from` names a defaults section that is there twice.
-pub(super) const AMBIGUITY_IS_ACCEPTED: Version = Version::new(3, 3);
-/// The first version that refuses a frontend and a backend of the same name.
-pub(super) const ONE_NAME_FOR_PROXIES: Version = Version::new(3, 3);
+use haptic_model::HaproxyVersion;
 
 pub(super) fn check(
     document: &Document<'_>,
-    version: Version,
+    version: HaproxyVersion,
     disabled: &[bool],
     problems: &mut Vec<Problem>,
 ) {
-    let mut names = TakenNames { version, ..TakenNames::default() };
+    let mut names = TakenNames::of(version);
     let mut defaults: HashMap<&str, Vec<usize>> = HashMap::new();
     let mut taken = HashMap::new();
     for (section, disabled) in document.sections.iter().zip(disabled) {
@@ -51,7 +44,7 @@ pub(super) fn within_sections(document: &Document<'_>, problems: &mut Vec<Proble
 }
 
 /// Whether `from` names something that stands before it in `document`, and only once.
-pub(super) fn inherits_from_within(document: &Document<'_>, version: Version) -> bool {
+pub(super) fn inherits_from_within(document: &Document<'_>, version: HaproxyVersion) -> bool {
     let mut problems = Vec::new();
     let mut defaults: HashMap<&str, Vec<usize>> = HashMap::new();
     for section in &document.sections {
@@ -99,24 +92,17 @@ fn missing_name(section: &Section<'_>, problems: &mut Vec<Problem>) {
 
 /// The names that are taken, with the line of their section.
 struct TakenNames<'d> {
-    version: Version,
+    version: HaproxyVersion,
     frontends: HashMap<&'d str, (&'d SectionKind, usize)>,
     backends: HashMap<&'d str, (&'d SectionKind, usize)>,
     others: HashMap<(&'d SectionKind, &'d str), usize>,
 }
 
-impl Default for TakenNames<'_> {
-    fn default() -> Self {
-        Self {
-            version: ONE_NAME_FOR_PROXIES,
-            frontends: HashMap::new(),
-            backends: HashMap::new(),
-            others: HashMap::new(),
-        }
-    }
-}
-
 impl<'d> TakenNames<'d> {
+    fn of(version: HaproxyVersion) -> Self {
+        Self { version, frontends: HashMap::new(), backends: HashMap::new(), others: HashMap::new() }
+    }
+
     fn add(&mut self, section: &'d Section<'_>, problems: &mut Vec<Problem>) {
         let (kind, name) = (&section.kind, section.name.as_ref());
         if name.is_empty() || !is_certain(section) {
@@ -144,12 +130,12 @@ impl<'d> TakenNames<'d> {
         name: &'d str,
         line: usize,
     ) -> Option<(&'d SectionKind, usize)> {
-        let one_for_all = self.version >= ONE_NAME_FOR_PROXIES;
+        let one_for_all = self.version.wants_one_name_for_proxies();
         let (frontend, backend) = (self.frontends.get(name).copied(), self.backends.get(name).copied());
         let taken = match kind {
             _ if one_for_all => frontend.or(backend),
             SectionKind::Frontend => frontend,
-            SectionKind::Listen if self.version < ONE_NAME_FOR_BACKENDS => frontend,
+            SectionKind::Listen if !self.version.wants_one_name_for_backends() => frontend,
             SectionKind::Listen => frontend.or(backend),
             _ => backend,
         };
@@ -168,7 +154,7 @@ fn inherited(
     section: &Section<'_>,
     defaults: &HashMap<&str, Vec<usize>>,
     document: &Document<'_>,
-    version: Version,
+    version: HaproxyVersion,
     problems: &mut Vec<Problem>,
 ) {
     let (Some(from), Some(header)) = (&section.from, &section.header) else { return };
@@ -194,7 +180,7 @@ fn inherited(
             });
             return;
         }
-        Some([first, .., last]) if version < AMBIGUITY_IS_ACCEPTED => {
+        Some([first, .., last]) if !version.accepts_ambiguous_defaults() => {
             format!("'defaults {from}' is there twice, on lines {first} and {last}, so 'from' is ambiguous.")
         }
         Some(_) => return,

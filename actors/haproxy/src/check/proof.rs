@@ -9,9 +9,9 @@ use super::statistics::CheckStatistics;
 use crate::{
     block_index::{Aggregate, BlockIndex},
     document::Document,
-    version::Version,
     views::Bases,
 };
+use haptic_model::HaproxyVersion;
 use haptic_model::crd::Allowance;
 use haptic_text::Text;
 
@@ -24,7 +24,7 @@ pub struct Proof {
 impl Proof {
     /// Whether `text` surely has no problem for any of `versions`, so that [`check`](super::check) finds none.
     /// `files` says whether a file will be there.
-    pub fn holds(&mut self, text: &Text, versions: &[Version], files: &dyn Fn(&str) -> bool) -> bool {
+    pub fn holds(&mut self, text: &Text, versions: &[HaproxyVersion], files: &dyn Fn(&str) -> bool) -> bool {
         if self.outline.ledger().versions() != versions {
             self.outline = self.outline.anew(CheckStatistics::of(versions));
         }

@@ -7,14 +7,11 @@ use crate::document::{Document, Line, Section, SectionKind};
 use crate::expressions::{Calls, WordFormat, calls, embedded, places};
 use crate::keywords::nearest_name;
 use crate::problem::{Code, Problem};
-use crate::version::Version;
+use haptic_model::HaproxyVersion;
 use crate::views::{Bases, FileReference, ReferenceKind, UseBackend, backend_names, file_references_below};
 
 /// For how many names that are not there the nearest one is looked for.
 const SUGGESTED: usize = 20;
-
-/// The first version that looks for the userlists of `defaults` sections even if nothing starts from them.
-const DEFAULTS_ARE_RESOLVED: Version = Version::new(3, 4);
 
 pub(super) fn check(
     document: &Document<'_>,
@@ -71,7 +68,7 @@ pub(super) fn backends_needed(section: &Section<'_>) -> impl Iterator<Item = Use
         .filter(move |used| !used.dynamic && (!used.is_default || Some(used.line) == last_default))
 }
 
-fn userlists(document: &Document<'_>, version: Version, disabled: &[bool], problems: &mut Vec<Problem>) {
+fn userlists(document: &Document<'_>, version: HaproxyVersion, disabled: &[bool], problems: &mut Vec<Problem>) {
     if !document.text.contains("http_auth")
         || has_unknown_name(document, |kind| *kind == SectionKind::Userlist)
     {
@@ -92,8 +89,8 @@ fn userlists(document: &Document<'_>, version: Version, disabled: &[bool], probl
 }
 
 /// Whether HAProxy surely looks for the userlists that such a section names.
-pub(super) fn resolves_userlists(kind: &SectionKind, version: Version) -> bool {
-    kind.is_proxy() && (*kind != SectionKind::Defaults || version >= DEFAULTS_ARE_RESOLVED)
+pub(super) fn resolves_userlists(kind: &SectionKind, version: HaproxyVersion) -> bool {
+    kind.is_proxy() && (*kind != SectionKind::Defaults || version.resolves_userlists_of_defaults())
 }
 
 /// Calls `found` with each userlist that an expression names, and with its line and word.

@@ -5,7 +5,7 @@ use super::{
     disabled::is_disabled,
     final_newline,
     keywords::{self, loads_lua},
-    names::{self, AMBIGUITY_IS_ACCEPTED, ONE_NAME_FOR_PROXIES, is_certain, is_conditional},
+    names::{self, is_certain, is_conditional},
     references::{
         backends_needed, files_needed, is_there_somehow, resolves_userlists, userlists_needed, varies,
     },
@@ -15,16 +15,16 @@ use crate::{
     document::{Document, Section, SectionKind},
     keywords::nearest,
     problem::Problem,
-    version::Version,
     views::{Bases, ReferenceKind, beyond},
 };
+use haptic_model::HaproxyVersion;
 use haptic_model::crd::Allowance;
 use std::{collections::HashMap, hash::Hash};
 
 /// The counts over all blocks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CheckStatistics {
-    versions: Vec<Version>,
+    versions: Vec<HaproxyVersion>,
     /// Blocks with a problem of their own.
     flawed: usize,
     /// Blocks with a name that only a script can register, and blocks that load one.
@@ -80,11 +80,11 @@ impl<N> Default for NameCounts<N> {
 }
 
 impl CheckStatistics {
-    pub fn of(versions: &[Version]) -> Self {
+    pub fn of(versions: &[HaproxyVersion]) -> Self {
         Self { versions: versions.to_vec(), ..Self::default() }
     }
 
-    pub fn versions(&self) -> &[Version] {
+    pub fn versions(&self) -> &[HaproxyVersion] {
         &self.versions
     }
 
@@ -136,7 +136,7 @@ impl CheckStatistics {
     }
 
     fn is_defined_once(&self, defaults: &str) -> bool {
-        let ambiguous = self.versions.iter().any(|version| *version < AMBIGUITY_IS_ACCEPTED);
+        let ambiguous = !self.versions.iter().all(|version| version.accepts_ambiguous_defaults());
         let Some(Defaults { certain, .. }) = self.defaults.get(defaults) else { return false };
         *certain <= 1 || !ambiguous
     }
@@ -221,7 +221,7 @@ impl CheckStatistics {
     }
 
     fn proxy(&mut self, kind: &SectionKind, name: &str, certain: bool, by: i32) {
-        let one_for_all = self.versions.iter().any(|version| *version >= ONE_NAME_FOR_PROXIES);
+        let one_for_all = self.versions.iter().any(|version| version.wants_one_name_for_proxies());
         let proxies = self.proxies.entry(name.into()).or_default();
         let clashed = proxies.clash(one_for_all);
         if certain {

@@ -117,7 +117,7 @@ async fn check(
     }
     let compiled = compile(&config.spec).map_err(|problems| CommandFailure::printed(&problems))?;
     found.haproxy = checker.newest().map(|binary| binary.version);
-    let version = found.haproxy.unwrap_or(HaproxyVersion::new(3, 4));
+    let version = found.haproxy.unwrap_or(HaproxyVersion::NEWEST);
     let checker = checker.allowing(&config.spec.allow.features);
     let snapshots = objects_of(args, &config, found).await?;
     let snapshots = certificate::beside(&config.spec, &snapshots, None)?;
