@@ -3,15 +3,17 @@
 //! longer needed; the record.
 
 use crate::{
-    client::{Api, ApiCapabilities, Push, RawConfig, ReloadState},
+    client::{Api, ApiCapabilities, HaproxyAnswer, Push, RawConfig, ReloadState},
     error::ApiError,
-    files::{self, FileDestination, Stored},
+    files::{self, FileDestination},
     look,
     memory::{Awaited, Files, PodMemory},
-    operate::{self, ApplyTarget, ExpectedState},
+    operate::{self, ExpectedState},
     record::{self, PodRecord},
-    responses::{self, ResponseMeaning},
+    responses::{self, ApiRefusal, ResponseMeaning},
     step::{self, ApiStep, NeedsReload, server},
+    stop::Stop,
+    target::ApplyTarget,
 };
 use bytes::Bytes;
 use haptic_haproxy::{Document, data_plane_api};
@@ -21,7 +23,7 @@ use haptic_model::{
 };
 use haptic_runtime::cpu;
 use haptic_text::Digest;
-use std::{fmt::Display, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 /// How often a push is repeated: another version, or a reload that nobody remembers.
 pub(crate) const ATTEMPTS: usize = 4;
@@ -43,9 +45,6 @@ pub(crate) struct PodSession<'p> {
     pub version: Option<u64>,
 }
 
-/// What stops a deployment: an outcome for the one who ordered it.
-pub(crate) type Stop = Result<Outcome, ApiError>;
-
 /// How a reload ended.
 enum ReloadEnd {
     /// With HAProxy's log.
@@ -65,15 +64,10 @@ struct Brought {
 
 /// The API's checker refused what was `sent`. The lines that it named are those of what the API made of it: of what was sent it is
 /// asked once more.
-pub(crate) async fn refused(api: &Api, layout: &Layout, sent: Bytes, said: String) -> Stop {
-    let ours = api.validate(sent.clone()).await?.err().unwrap_or(said);
+pub(crate) async fn refused(api: &Api, layout: &Layout, sent: Bytes, said: String) -> Result<Outcome, ApiError> {
+    let ours = api.validate(sent.clone()).await?.unwrap_or(said);
     let message = responses::about(&ours, &layout.config_file, &String::from_utf8_lossy(&sent), None);
     Ok(Outcome::Refused { message, reload_may_help: false })
-}
-
-/// Operations ended half-way: nobody knows any more what HAProxy runs.
-pub(crate) fn half_way(why: impl Display) -> Stop {
-    Ok(Outcome::Refused { message: why.to_string(), reload_may_help: true })
 }
 
 impl PodSession<'_> {
@@ -92,7 +86,7 @@ impl PodSession<'_> {
         };
         match self.bring(order, &target).await {
             Ok(brought) => self.conclude(order, target, brought).await,
-            Err(stop) => stop,
+            Err(stop) => stop.told(),
         }
     }
 
@@ -105,7 +99,7 @@ impl PodSession<'_> {
             && self.was_known
             && record == self.memory.record
             && self.version == self.memory.version
-            && haproxy.is_ok_and(|haproxy| haproxy.pid == self.memory.worker_pid))
+            && haproxy.pid() == Some(self.memory.worker_pid))
     }
 
     /// Whether the order is for another pod than this one has become; looks at it anew if it is not as it was left.
@@ -137,8 +131,8 @@ impl PodSession<'_> {
     }
 
     async fn bring(&mut self, order: &Apply, target: &Arc<Files>) -> Result<Brought, Stop> {
-        let refused = |message: String| Err(Ok(Outcome::Refused { message, reload_may_help: false }));
-        let steps = self.steps(order, target).map_err(half_way)?;
+        let refused = |message: String| Err(Outcome::Refused { message, reload_may_help: false }.into());
+        let steps = self.steps(order, target).map_err(Stop::half_way)?;
         let config = target.get(&order.config).map(|(_, text)| Arc::clone(text)).unwrap_or_default();
         let writes = self.to_write(target)?;
         if let Err(message) = files::check_pairs(&writes, target) {
@@ -146,42 +140,41 @@ impl PodSession<'_> {
             return refused(message);
         }
         let before = self.memory.record.clone();
-        self.announce(order, &writes).await.map_err(Err)?;
+        self.announce(order, &writes).await?;
         let reload = match self.write_files(&writes, &steps, target).await {
             Ok(reload) => reload,
             Err(stop) => {
-                if stop.is_ok() {
+                if matches!(stop, Stop::Outcome(_)) {
                     self.memory.is_known = self.was_known;
-                    self.nothing_happened(before).await.map_err(Err)?;
+                    self.nothing_happened(before).await?;
                 }
                 return Err(stop);
             }
         };
         let text = Bytes::copy_from_slice(config.as_bytes());
         if !matches!(order.method, Method::Runtime { .. }) {
-            if let Err(said) = self.api.validate(text.clone()).await.map_err(Err)? {
-                self.undo(&writes, &[], before).await.map_err(Err)?;
+            if let Some(said) = self.api.validate(text.clone()).await? {
+                self.undo(&writes, &[], before).await?;
                 return refused(responses::about(&said, &self.layout.config_file, &config, None));
             }
             return self.reload(order, target, (text, &config), (&writes, before)).await;
         }
         // The push has it checked, and takes as long as that: once is enough.
         let operated = self.operate(&steps, ApplyTarget { files: target, config: &order.config }, text).await;
-        if let Err(Ok(Outcome::Refused { reload_may_help: false, .. })) = &operated {
-            self.undo(&writes, &steps, before).await.map_err(Err)?;
+        if let Err(Stop::Outcome(Outcome::Refused { reload_may_help: false, .. })) = &operated {
+            self.undo(&writes, &steps, before).await?;
         }
         let written = operated?;
         let Some(id) = reload else { return Ok(Brought { written, reloaded: false, log: String::new() }) };
         let worker = self.memory.worker_pid;
-        match self.await_reload(&id).await.map_err(Err)? {
+        match self.await_reload(&id).await? {
             ReloadEnd::Succeeded(log) => {
-                self.is_another_worker(worker).await.map_err(Err)?;
+                self.is_another_worker(worker).await?;
                 Ok(Brought { written, reloaded: true, log })
             }
-            ReloadEnd::Failed(message) => Err(Ok(Outcome::Refused { message, reload_may_help: true })),
+            ReloadEnd::Failed(said) => Err(Stop::half_way(said)),
             ReloadEnd::Forgotten => {
-                let message = "the Data Plane API forgot the reload that a certificate needs".to_owned();
-                Err(Ok(Outcome::Refused { message, reload_may_help: true }))
+                Err(Stop::half_way("the Data Plane API forgot the reload that a certificate needs"))
             }
         }
     }
@@ -210,13 +203,9 @@ impl PodSession<'_> {
         before: Option<PodRecord>,
     ) -> Result<(), ApiError> {
         for (backend, server) in steps.iter().filter_map(ApiStep::added_server) {
-            if let Err(why) = self.api.delete_server(backend, server).await? {
-                tracing::debug!(
-                    backend,
-                    server,
-                    why = why.words,
-                    "a server that came for nothing stays in maintenance"
-                );
+            if let Err(error) = self.api.delete_server(backend, server).await {
+                let why = error.refusal()?.words;
+                tracing::debug!(backend, server, why, "a server that came for nothing stays in maintenance");
             }
         }
         self.restore(written).await?;
@@ -234,7 +223,7 @@ impl PodSession<'_> {
 
     pub(crate) fn to_write(&self, target: &Files) -> Result<Vec<(FileKind, String)>, Stop> {
         files::to_write(target, &self.memory.stored, self.layout)
-            .map_err(|message| Ok(Outcome::Failed { message }))
+            .map_err(|message| Outcome::Failed { message }.into())
     }
 
     pub(crate) fn steps(&self, order: &Apply, target: &Files) -> Result<Vec<ApiStep>, NeedsReload> {
@@ -258,19 +247,12 @@ impl PodSession<'_> {
             let is_new = !self.memory.stored.contains_key(path);
             let is_live = steps.iter().any(|step| step.brings_certificate(path));
             let place = FileDestination { kind: *kind, path, is_new, is_live };
-            match files::store(self.api, self.memory, place, text).await.map_err(Err)? {
-                Stored::Done(asked) => reload = asked.or(reload),
-                Stored::Refused(why) => {
-                    self.restore(writes).await.map_err(Err)?;
-                    let message = format!("[{path}:1] : the Data Plane API does not store it: {}", why.words);
-                    // What is not about the content is nobody's fault who printed it.
-                    return Err(Ok(
-                        match *kind == FileKind::Certificate && why.meaning == ResponseMeaning::BadCertificate
-                        {
-                            true => Outcome::Refused { message, reload_may_help: false },
-                            false => Outcome::Failed { message },
-                        },
-                    ));
+            match files::store(self.api, self.memory, place, text).await {
+                Ok(asked) => reload = asked.or(reload),
+                Err(error) => {
+                    let why = error.refusal()?;
+                    self.restore(writes).await?;
+                    return Err(not_stored(*kind, path, &why).into());
                 }
             }
         }
@@ -284,7 +266,9 @@ impl PodSession<'_> {
             let Some((digest, text)) = before.get(path) else { continue };
             if self.memory.stored.get(path) != Some(digest) {
                 let place = FileDestination { kind: *kind, path, is_new: false, is_live: true };
-                files::store(self.api, self.memory, place, text).await?;
+                if let Err(error) = files::store(self.api, self.memory, place, text).await {
+                    error.refusal()?;
+                }
             }
         }
         Ok(())
@@ -317,8 +301,8 @@ impl PodSession<'_> {
         let raw = match self.push(&text, ApiCapabilities::Actions(&words.join(";"))).await {
             Ok((raw, _)) => raw,
             // HAProxy runs what it would not read at a start.
-            Err(Ok(Outcome::Refused { message, .. })) if is_live_before && !steps.is_empty() => {
-                return Err(half_way(message));
+            Err(Stop::Outcome(Outcome::Refused { message, .. })) if is_live_before && !steps.is_empty() => {
+                return Err(Stop::half_way(message));
             }
             Err(stop) => return Err(stop),
         };
@@ -326,11 +310,11 @@ impl PodSession<'_> {
         if !is_live_before {
             self.carry_out(&by_call, target, &mut wanted).await?;
         }
-        wanted.read_back(self.api).await.map_err(Err)?.map_err(half_way)?;
+        wanted.read_back(self.api).await?;
         // Somebody's reload that fails takes back what was written after it, and nobody tells.
-        if raw.version.is_some() && raw.version != Some(self.api.configuration_version().await.map_err(Err)?)
+        if raw.version.is_some() && raw.version != Some(self.api.configuration_version().await?)
         {
-            return Err(half_way("somebody else wrote the configuration meanwhile"));
+            return Err(Stop::half_way("somebody else wrote the configuration meanwhile"));
         }
         Ok(written)
     }
@@ -342,8 +326,7 @@ impl PodSession<'_> {
         wanted: &mut ExpectedState,
     ) -> Result<(), Stop> {
         for step in steps {
-            let done = operate::carry_out(self.api, step, target, self.memory, wanted).await;
-            done.map_err(Err)?.map_err(half_way)?;
+            operate::carry_out(self.api, step, target, self.memory, wanted).await?;
         }
         Ok(())
     }
@@ -370,15 +353,15 @@ impl PodSession<'_> {
     ) -> Result<(RawConfig, Option<String>), Stop> {
         let mut version = match self.version.take() {
             Some(version) => version,
-            None => self.api.configuration_version().await.map_err(Err)?,
+            None => self.api.configuration_version().await?,
         };
         for _ in 0..ATTEMPTS {
-            match self.api.push(text.clone(), version, reach).await.map_err(Err)? {
+            match self.api.push(text.clone(), version, reach).await? {
                 Push::Written { raw, reload } => {
                     self.memory.version = raw.version;
                     return match loss(text.clone(), &raw).await? {
                         None => Ok((raw, reload)),
-                        Some(what) => Err(self.take_back(what, reload.as_deref()).await),
+                        Some(what) => Err(self.take_back(what, reload.as_deref()).await?.into()),
                     };
                 }
                 Push::Conflict { current } => {
@@ -388,41 +371,39 @@ impl PodSession<'_> {
                     }
                     version = match current {
                         Some(current) => current,
-                        None => self.api.configuration_version().await.map_err(Err)?,
+                        None => self.api.configuration_version().await?,
                     };
                 }
                 Push::Refused(said) => {
-                    return Err(refused(self.api, self.layout, text.clone(), said).await);
+                    return Err(refused(self.api, self.layout, text.clone(), said).await?.into());
                 }
-                Push::HalfWay(message) => {
-                    return Err(Ok(Outcome::Refused { message, reload_may_help: true }));
-                }
+                Push::HalfWay(said) => return Err(Stop::half_way(said)),
             }
         }
-        Err(Err(ApiError::TwoWriters { address: self.api.caller.address.clone() }))
+        Err(ApiError::TwoWriters { address: self.api.caller.address.clone() }.into())
     }
 
     /// Stops when it was another leader who wrote.
     pub(crate) async fn is_still_ours(&self) -> Result<(), Stop> {
-        match files::newer_leadership(self.api, self.epoch).await.map_err(Err)? {
-            Some(epoch) => Err(Ok(Outcome::Stale { epoch })),
+        match files::newer_leadership(self.api, self.epoch).await? {
+            Some(epoch) => Err(Outcome::Stale { epoch }.into()),
             None => Ok(()),
         }
     }
 
     /// Stops when the configuration is another one than was brought last: HAProxy may have been told to run it.
     async fn is_still_as_recorded(&self) -> Result<(), Stop> {
-        let there = self.api.raw().await.map_err(Err)?;
+        let there = self.api.raw().await?;
         let there = there.map(|raw| raw.digest());
         let recorded = self.memory.record.as_ref().map(|record| record.written);
         match recorded.is_some() && there == recorded {
             true => Ok(()),
-            false => Err(Ok(Outcome::Conflict { running: self.memory.runs() })),
+            false => Err(Outcome::Conflict { running: self.memory.runs() }.into()),
         }
     }
 
     /// The API damaged what was sent: what ran before takes its place. No object is at fault of that.
-    pub(crate) async fn take_back(&mut self, what: String, reload: Option<&str>) -> Stop {
+    pub(crate) async fn take_back(&mut self, what: String, reload: Option<&str>) -> Result<Outcome, ApiError> {
         match reload {
             None => drop(self.put_back(ApiCapabilities::Actions("")).await?),
             // That reload comes, and must find what is whole. The new worker is nobody else's doing.
@@ -469,7 +450,7 @@ impl PodSession<'_> {
         (text, config): (Bytes, &str),
         (writes, record): (&[(FileKind, String)], Option<PodRecord>),
     ) -> Result<Brought, Stop> {
-        if let Err(cause) = self.api.haproxy().await.map_err(Err)? {
+        if let HaproxyAnswer::Unreached(cause) = self.api.haproxy().await? {
             return Err(self.without_haproxy(text, cause).await);
         }
         let mut is_same_worker = false;
@@ -486,26 +467,26 @@ impl PodSession<'_> {
                 record: self.record(order, target, written),
                 files: Arc::clone(target),
             });
-            let ended = self.await_reload(&id).await.map_err(Err)?;
+            let ended = self.await_reload(&id).await?;
             self.memory.awaited = None;
             match ended {
                 ReloadEnd::Forgotten => {}
                 ReloadEnd::Failed(said) => {
-                    self.restore(writes).await.map_err(Err)?;
-                    self.put_back(ApiCapabilities::Actions("")).await.map_err(Err)?;
-                    self.nothing_happened(record).await.map_err(Err)?;
+                    self.restore(writes).await?;
+                    self.put_back(ApiCapabilities::Actions("")).await?;
+                    self.nothing_happened(record).await?;
                     let is_refusal = responses::is_refusal(&said);
                     let message = responses::about(&said, &self.layout.config_file, config, Some(&raw.text));
-                    return Err(Ok(match is_refusal {
-                        true => Outcome::Refused { message, reload_may_help: false },
-                        false => Outcome::Failed { message },
-                    }));
+                    return Err(match is_refusal {
+                        true => Outcome::Refused { message, reload_may_help: false }.into(),
+                        false => Outcome::Failed { message }.into(),
+                    });
                 }
                 ReloadEnd::Succeeded(log) => {
-                    let there = self.api.raw().await.map_err(Err)?;
+                    let there = self.api.raw().await?;
                     let is_there =
                         raw.checksum.is_some() && there.is_some_and(|there| there.checksum == raw.checksum);
-                    let is_another = self.is_another_worker(before).await.map_err(Err)?;
+                    let is_another = self.is_another_worker(before).await?;
                     if is_there && is_another {
                         return Ok(Brought { written, reloaded: true, log });
                     }
@@ -514,29 +495,29 @@ impl PodSession<'_> {
             }
         }
         let address = self.api.caller.address.clone();
-        Err(Err(match is_same_worker {
-            true => ApiError::SameWorker { address },
-            false => ApiError::TwoWriters { address },
-        }))
+        Err(match is_same_worker {
+            true => ApiError::SameWorker { address }.into(),
+            false => ApiError::TwoWriters { address }.into(),
+        })
     }
 
     /// HAProxy is down, and a reload that fails would have the API put back what it read at the last one that worked, which may be
     /// old. So the configuration is only written: HAProxy starts with it, and is reloaded once it is there.
     async fn without_haproxy(&mut self, text: Bytes, cause: String) -> Stop {
-        if let Err(stop) = self.push(&text, ApiCapabilities::Actions("")).await {
-            return stop;
+        match self.push(&text, ApiCapabilities::Actions("")).await {
+            Ok(_) => self.api.without_haproxy(cause).into(),
+            Err(stop) => stop,
         }
-        Err(self.api.without_haproxy(cause))
     }
 
     /// Whether HAProxy runs in another process than before, which it then is known to. It is asked more than once: the API may
     /// just connect to it anew.
     async fn is_another_worker(&mut self, before: u32) -> Result<bool, ApiError> {
         for _ in 0..ASKED {
-            if let Ok(haproxy) = self.api.haproxy().await?
-                && haproxy.pid != before
+            if let Some(pid) = self.api.haproxy().await?.pid()
+                && pid != before
             {
-                self.memory.connect_asked_for(haproxy.pid);
+                self.memory.connect_asked_for(pid);
                 return Ok(true);
             }
             tokio::time::sleep(RELOAD_PAUSE).await;
@@ -606,6 +587,15 @@ fn parted(steps: &[ApiStep]) -> (Vec<&ApiStep>, Vec<&ApiStep>) {
     steps.iter().partition(|step| step.added_server().is_some())
 }
 
+/// The API does not store the file at `path`. What is not about the content is nobody's fault who printed it.
+fn not_stored(kind: FileKind, path: &str, why: &ApiRefusal) -> Outcome {
+    let message = format!("[{path}:1] : the Data Plane API does not store it: {}", why.words);
+    match kind == FileKind::Certificate && why.meaning == ResponseMeaning::BadCertificate {
+        true => Outcome::Refused { message, reload_may_help: false },
+        false => Outcome::Failed { message },
+    }
+}
+
 /// What the API made less of than was sent. Reading two large files keeps a core busy, which others need meanwhile.
 pub(crate) async fn loss(sent: Bytes, raw: &RawConfig) -> Result<Option<String>, Stop> {
     let written = Arc::clone(&raw.text);
@@ -613,5 +603,5 @@ pub(crate) async fn loss(sent: Bytes, raw: &RawConfig) -> Result<Option<String>,
         let sent = String::from_utf8_lossy(&sent);
         data_plane_api::loss(&Document::parse(&sent), &Document::parse(&written))
     });
-    compared.await.map_err(|panicked| Ok(Outcome::Failed { message: panicked.to_string() }))
+    compared.await.map_err(|panicked| Outcome::Failed { message: panicked.to_string() }.into())
 }

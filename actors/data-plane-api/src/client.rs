@@ -3,6 +3,7 @@
 //! Answers are told apart by their status alone, because versions up to 3.2 give errors as JSON under other types.
 
 use crate::{
+    call_error::CallError,
     error::ApiError,
     multipart,
     responses::{self, ApiRefusal, ResponseMeaning},
@@ -37,6 +38,24 @@ pub(crate) struct Haproxy {
     pub version: HaproxyVersion,
     pub version_text: String,
     pub pid: u32,
+}
+
+/// What the API says of HAProxy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum HaproxyAnswer {
+    Runs(Haproxy),
+    /// It is not reached: why.
+    Unreached(String),
+}
+
+impl HaproxyAnswer {
+    /// Its process, if it is reached.
+    pub fn pid(&self) -> Option<u32> {
+        match self {
+            Self::Runs(haproxy) => Some(haproxy.pid),
+            Self::Unreached(_) => None,
+        }
+    }
 }
 
 /// haproxy.cfg as it lies on the pod.
@@ -142,9 +161,6 @@ pub(crate) struct ApiFile {
     pub told: Option<Digest>,
 }
 
-/// A change, unless HAProxy or the API refused it.
-pub(crate) type ApiResult = Result<Result<(), ApiRefusal>, ApiError>;
-
 impl Api {
     /// The API's version.
     pub async fn version(&self) -> Result<HaproxyVersion, ApiError> {
@@ -163,24 +179,24 @@ impl Api {
         number.parse().map_err(|_| self.unexpected(INFO, format!("version {:?}", info.api.version)))
     }
 
-    /// How HAProxy is, or why it is not reached.
-    pub async fn haproxy(&self) -> Result<Result<Haproxy, String>, ApiError> {
+    /// How HAProxy is.
+    pub async fn haproxy(&self) -> Result<HaproxyAnswer, ApiError> {
         const INFO: &str = "/v3/services/haproxy/runtime/info";
         let reply = self.send(PodCall::get(INFO, QUICK)).await?;
         if !reply.status.is_success() {
-            return Ok(Err(responses::message(&reply)));
+            return Ok(HaproxyAnswer::Unreached(responses::message(&reply)));
         }
         // Some versions answer with a list of one.
         let body: Value = self.read(INFO, &reply)?;
         let body = body.get(0).unwrap_or(&body);
         if let Some(error) = body.get("error").and_then(Value::as_str).filter(|error| !error.is_empty()) {
-            return Ok(Err(error.to_owned()));
+            return Ok(HaproxyAnswer::Unreached(error.to_owned()));
         }
         let info = body.get("info").unwrap_or(body);
         let version_text = info.get("version").and_then(Value::as_str).unwrap_or_default().to_owned();
         let pid = info.get("pid").and_then(Value::as_u64).and_then(|pid| u32::try_from(pid).ok());
         match (version_text.parse(), pid) {
-            (Ok(version), Some(pid)) => Ok(Ok(Haproxy { version, version_text, pid })),
+            (Ok(version), Some(pid)) => Ok(HaproxyAnswer::Runs(Haproxy { version, version_text, pid })),
             _ => Err(self.unexpected(INFO, reply.excerpt())),
         }
     }
@@ -202,15 +218,15 @@ impl Api {
         Ok(Some(self.written(&reply)))
     }
 
-    /// HAProxy's checker on `text`, on the pod and with its files; refused: its words, with line numbers of `text`.
-    pub async fn validate(&self, text: Bytes) -> Result<Result<(), String>, ApiError> {
+    /// What HAProxy's checker refuses of `text`, on the pod and with its files: its words, with line numbers of `text`.
+    pub async fn validate(&self, text: Bytes) -> Result<Option<String>, ApiError> {
         let target = format!("{RAW}?only_validate=true");
         let call = PodCall { target: &target, ..PodCall::post(RAW, "text/plain", text, self.limit) };
         let reply = self.send(call).await?;
         let said = responses::message(&reply);
         match reply.status {
-            StatusCode::BAD_REQUEST if responses::is_verdict(&said) => Ok(Err(said)),
-            _ => self.expect(RAW, &reply).map(Ok),
+            StatusCode::BAD_REQUEST if responses::is_verdict(&said) => Ok(Some(said)),
+            _ => self.expect(RAW, &reply).map(|()| None),
         }
     }
 
@@ -290,19 +306,19 @@ impl Api {
     }
 
     /// Adds a server, which stays in maintenance.
-    pub async fn add_server(&self, backend: &str, body: &Value) -> ApiResult {
+    pub async fn add_server(&self, backend: &str, body: &Value) -> Result<(), CallError> {
         let target = format!("{SERVERS}/{}/servers", segment(backend));
         self.change(Method::POST, SERVERS, &target, Some(body)).await
     }
 
     /// Changes a server's state.
-    pub async fn set_state(&self, backend: &str, server: &str, state: ServerState) -> ApiResult {
+    pub async fn set_state(&self, backend: &str, server: &str, state: ServerState) -> Result<(), CallError> {
         let body = json!({ "admin_state": state });
         self.change(Method::PUT, SERVERS, &server_path(backend, server), Some(&body)).await
     }
 
     /// Removes a server.
-    pub async fn delete_server(&self, backend: &str, server: &str) -> ApiResult {
+    pub async fn delete_server(&self, backend: &str, server: &str) -> Result<(), CallError> {
         self.change(Method::DELETE, SERVERS, &server_path(backend, server), None).await
     }
 
@@ -328,23 +344,23 @@ impl Api {
     }
 
     /// Adds an entry to a map.
-    pub async fn add_entry(&self, map: &str, key: &str, value: &str) -> ApiResult {
+    pub async fn add_entry(&self, map: &str, key: &str, value: &str) -> Result<(), CallError> {
         let body = json!({ "key": key, "value": value });
         self.change(Method::POST, MAPS, &format!("{}/entries", map_path(map)), Some(&body)).await
     }
 
     /// Changes an entry of a map.
-    pub async fn set_entry(&self, map: &str, key: &str, value: &str) -> ApiResult {
+    pub async fn set_entry(&self, map: &str, key: &str, value: &str) -> Result<(), CallError> {
         self.change(Method::PUT, MAPS, &entry_path(map, key), Some(&json!({ "value": value }))).await
     }
 
     /// Takes an entry out of a map.
-    pub async fn delete_entry(&self, map: &str, key: &str) -> ApiResult {
+    pub async fn delete_entry(&self, map: &str, key: &str) -> Result<(), CallError> {
         self.change(Method::DELETE, MAPS, &entry_path(map, key), None).await
     }
 
     /// All these entries in the place of a map's: at once, if they have more than 8 KB. Fewer are added to it.
-    pub async fn put_entries(&self, map: &str, entries: &[(&str, &str)]) -> ApiResult {
+    pub async fn put_entries(&self, map: &str, entries: &[(&str, &str)]) -> Result<(), CallError> {
         let body: Value = entries
             .iter()
             .map(|(key, value)| json!({ "key": key, "value": value }))
@@ -368,13 +384,13 @@ impl Api {
     }
 
     /// Adds a pattern to a list.
-    pub async fn add_pattern(&self, list: &str, pattern: &str) -> ApiResult {
+    pub async fn add_pattern(&self, list: &str, pattern: &str) -> Result<(), CallError> {
         let target = format!("{ACLS}/{}/entries", segment(list));
         self.change(Method::POST, ACLS, &target, Some(&json!({ "value": pattern }))).await
     }
 
     /// Takes a pattern out of a list.
-    pub async fn delete_pattern(&self, list: &str, number: &str) -> ApiResult {
+    pub async fn delete_pattern(&self, list: &str, number: &str) -> Result<(), CallError> {
         let target = format!("{ACLS}/{}/entries/{}", segment(list), segment(number));
         self.change(Method::DELETE, ACLS, &target, None).await
     }
@@ -413,7 +429,7 @@ impl Api {
         name: &str,
         content: &str,
         (is_new, may_reload): (bool, bool),
-    ) -> Result<Result<ApiFile, ApiRefusal>, ApiError> {
+    ) -> Result<ApiFile, CallError> {
         let skip = if may_reload { "" } else { "?skip_reload=true" };
         let form = multipart::form(name, content);
         let plain = ("text/plain".to_owned(), Bytes::from(content.to_owned()));
@@ -427,16 +443,18 @@ impl Api {
         let reply = self.send(call).await?;
         if reply.status.is_success() {
             let reload = reply.header("Reload-Id").map(str::to_owned);
-            return Ok(Ok(ApiFile { reload, told: certificate_digest(&reply) }));
+            return Ok(ApiFile { reload, told: certificate_digest(&reply) });
         }
-        Ok(Err(ApiRefusal::of(&reply)))
+        Err(ApiRefusal::of(&reply).into())
     }
 
     /// Deletes a file; refused while haproxy.cfg names it.
-    pub async fn delete_stored(&self, kind: FileKind, name: &str) -> ApiResult {
+    pub async fn delete_stored(&self, kind: FileKind, name: &str) -> Result<(), CallError> {
         let target = format!("{}?skip_reload=true", stored_path(kind, name));
-        let done = self.change(Method::DELETE, STORAGE, &target, None).await?;
-        Ok(done.or_else(|why| if why.meaning == ResponseMeaning::NotStored { Ok(()) } else { Err(why) }))
+        match self.change(Method::DELETE, STORAGE, &target, None).await {
+            Err(why) if why.means(ResponseMeaning::NotStored) => Ok(()),
+            done => done,
+        }
     }
 
     /// It could not do what was asked.
@@ -461,12 +479,12 @@ impl Api {
         path: &'static str,
         target: &str,
         body: Option<&Value>,
-    ) -> ApiResult {
+    ) -> Result<(), CallError> {
         let body = body.map(|body| Bytes::from(body.to_string()));
         let content_type = body.is_some().then_some("application/json");
         let call = PodCall { method, target, content_type, body, ..PodCall::get(path, self.limit) };
         let reply = self.send(call).await?;
-        Ok(if reply.status.is_success() { Ok(()) } else { Err(ApiRefusal::of(&reply)) })
+        if reply.status.is_success() { Ok(()) } else { Err(ApiRefusal::of(&reply).into()) }
     }
 
     /// Sends, and tells apart what no call can go on with.

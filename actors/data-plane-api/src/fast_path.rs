@@ -2,10 +2,12 @@
 //! the API seconds; these take milliseconds, and do not wait for one.
 
 use crate::{
-    apply::{PodSession, Stop, half_way},
+    apply::PodSession,
     error::ApiError,
-    operate::{ApplyTarget, ExpectedState},
+    operate::ExpectedState,
     step::server,
+    stop::Stop,
+    target::ApplyTarget,
 };
 use haptic_model::{
     Operation,
@@ -42,7 +44,7 @@ impl PodSession<'_> {
         if let Some(outcome) = self.objection(order) {
             return Ok(Some(outcome));
         }
-        self.follow(order).await.map_or_else(|stop| stop, Ok).map(Some)
+        self.follow(order).await.or_else(Stop::told).map(Some)
     }
 
     async fn follow(&mut self, order: &Apply) -> Result<Outcome, Stop> {
@@ -53,19 +55,19 @@ impl PodSession<'_> {
                 return Ok(Outcome::Missing { paths });
             }
         };
-        let steps = self.steps(order, &target).map_err(half_way)?;
+        let steps = self.steps(order, &target).map_err(Stop::half_way)?;
         let Some(before) = self.memory.record.clone() else {
             return Ok(Outcome::Conflict { running: None });
         };
-        self.announce(order, &[]).await.map_err(Err)?;
+        self.announce(order, &[]).await?;
         let mut wanted = ExpectedState::default();
         let files = ApplyTarget { files: &target, config: &order.config };
         self.carry_out_all(&steps, files, &mut wanted).await?;
-        wanted.read_back(self.api).await.map_err(Err)?.map_err(half_way)?;
-        server::sweep(self.api, self.memory).await.map_err(Err)?;
+        wanted.read_back(self.api).await?;
+        server::sweep(self.api, self.memory).await?;
         let mut record = before.running(Running { digest: order.target, generation: order.generation });
         record.epoch = record.epoch.max(order.epoch);
-        self.write_record(record).await.map_err(Err)?;
+        self.write_record(record).await?;
         self.memory.runs_beyond(order.target, target);
         self.memory.is_known = true;
         Ok(self.applied(false, String::new()))

@@ -1,12 +1,13 @@
 //! Files in the API's storage: which must be written, in which order, and whether they are still what was written.
 
 use crate::{
+    call_error::CallError,
     client::{Api, ApiFile},
     error::ApiError,
     memory::{Files, PodMemory},
     pair,
     record::{self, PodRecord},
-    responses::{ApiRefusal, ResponseMeaning},
+    responses::ResponseMeaning,
 };
 use haptic_model::{FileKind, Layout, agent_api::Epoch, layout::RECORD};
 use haptic_text::Digest;
@@ -17,14 +18,6 @@ const EMPTY: &str = "# empty\n";
 
 /// Certificates asked for in one look: each is a call.
 const CERTIFICATES: usize = 200;
-
-/// What a file became in the storage.
-pub(crate) enum Stored {
-    /// It is there. The reload that the API asked for.
-    Done(Option<String>),
-    /// It is not, or not whole.
-    Refused(ApiRefusal),
-}
 
 /// Looks at what is stored: `false` when something is missing or another content than `record` says. Certificates cannot be read
 /// back: what the API tells of them is compared, of many those whose turn it is; the others count as theirs while they are there.
@@ -134,25 +127,22 @@ pub(crate) struct FileDestination<'p> {
     pub is_live: bool,
 }
 
-/// Writes one file of a bundle, and notes that it is there and what the API tells of it.
+/// Writes one file of a bundle, and notes that it is there and what the API tells of it. Back with the reload that the API asked
+/// for. Refused: it is not there, or not whole.
 pub(crate) async fn store(
     api: &Api,
     memory: &mut PodMemory,
     place: FileDestination<'_>,
     content: &str,
-) -> Result<Stored, ApiError> {
+) -> Result<Option<String>, CallError> {
     let FileDestination { kind, path, .. } = place;
     memory.stored.remove(path);
     memory.told.remove(path);
-    Ok(match put(api, place, content).await? {
-        Ok(ApiFile { reload, told }) => {
-            memory.stored.insert(path.to_owned(), Digest::of(content.as_bytes()));
-            let told = told.filter(|_| kind == FileKind::Certificate);
-            memory.told.extend(told.map(|told| (path.to_owned(), told)));
-            Stored::Done(reload)
-        }
-        Err(why) => Stored::Refused(why),
-    })
+    let ApiFile { reload, told } = put(api, place, content).await?;
+    memory.stored.insert(path.to_owned(), Digest::of(content.as_bytes()));
+    let told = told.filter(|_| kind == FileKind::Certificate);
+    memory.told.extend(told.map(|told| (path.to_owned(), told)));
+    Ok(reload)
 }
 
 /// Writes one file.
@@ -160,17 +150,18 @@ pub(crate) async fn put(
     api: &Api,
     place: FileDestination<'_>,
     content: &str,
-) -> Result<Result<ApiFile, ApiRefusal>, ApiError> {
+) -> Result<ApiFile, CallError> {
     let content = if content.is_empty() { EMPTY } else { content };
     let FileDestination { kind, path, is_new, is_live } = place;
     let is_live = is_live && kind == FileKind::Certificate;
     let name = name_of(path);
-    let mut answer = api.store(kind, name, content, (is_new, is_live)).await?;
-    // It may be there though nobody recorded it, or be gone though somebody did.
-    if let Err(ApiRefusal { meaning: ResponseMeaning::Exists | ResponseMeaning::NotStored, .. }) = &answer {
-        answer = api.store(kind, name, content, (!is_new, is_live)).await?;
+    match api.store(kind, name, content, (is_new, is_live)).await {
+        // It may be there though nobody recorded it, or be gone though somebody did.
+        Err(why) if why.means(ResponseMeaning::Exists) || why.means(ResponseMeaning::NotStored) => {
+            api.store(kind, name, content, (!is_new, is_live)).await
+        }
+        answer => answer,
     }
-    Ok(answer)
 }
 
 /// Deletes what `target` does not have; what haproxy.cfg still names stays for the next time.
@@ -185,16 +176,16 @@ pub(crate) async fn delete_others(
     for path in others {
         let Some(kind) = kind_of(&path, layout) else { continue };
         match api.delete_stored(kind, name_of(&path)).await {
-            Ok(Ok(())) => {
+            Ok(()) => {
                 memory.stored.remove(&path);
                 memory.told.remove(&path);
             }
-            Ok(Err(why)) => tracing::debug!(path, why = why.words, "a file stays on the pod"),
+            Err(CallError::Refused(why)) => tracing::debug!(path, why = why.words, "a file stays on the pod"),
             // HAProxy runs what it should all the same.
-            Err(error @ ApiError::ReadOnly { .. }) => {
+            Err(CallError::Api(error @ ApiError::ReadOnly { .. })) => {
                 tracing::warn!(path, %error, "a file stays on the pod");
             }
-            Err(error) => return Err(error),
+            Err(CallError::Api(error)) => return Err(error),
         }
     }
     Ok(())
@@ -229,8 +220,8 @@ pub(crate) async fn write_record(
         is_new: memory.record.is_none(),
         is_live: false,
     };
-    if let Err(why) = put(api, place, &text).await? {
-        return Err(api.failed("the pod's record", why.words));
+    if let Err(error) = put(api, place, &text).await {
+        return Err(api.failed("the pod's record", error.refusal()?.words));
     }
     memory.record = Some(record);
     Ok(())

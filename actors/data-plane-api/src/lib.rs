@@ -9,6 +9,7 @@
 //! believed after what was done has been read back.
 
 mod apply;
+mod call_error;
 mod capabilities;
 mod client;
 mod error;
@@ -22,7 +23,9 @@ mod pair;
 mod record;
 mod responses;
 mod step;
+mod stop;
 mod store;
+mod target;
 #[cfg(test)]
 mod tests;
 
@@ -135,8 +138,8 @@ impl DataPlaneApi {
         let until = Instant::now() + WATCHED_FOR;
         loop {
             let mut memory = self.memory.lock().await;
-            if let Ok(haproxy) = self.api.haproxy().await? {
-                memory.connect(haproxy.pid);
+            if let Some(pid) = self.api.haproxy().await?.pid() {
+                memory.connect(pid);
             }
             let now = memory.incarnation;
             drop(memory);

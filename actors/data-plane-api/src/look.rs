@@ -1,7 +1,7 @@
 //! How a pod is, as the Data Plane API tells it.
 
 use crate::{
-    client::{Api, Haproxy, ReloadState},
+    client::{Api, Haproxy, HaproxyAnswer, ReloadState},
     error::ApiError,
     files,
     memory::PodMemory,
@@ -40,11 +40,11 @@ pub(crate) async fn status(api: &Api, layout: &Layout, memory: &mut PodMemory) -
         }
     };
     let (version_text, haproxy_version, alive) = match haproxy {
-        Ok(Haproxy { version, version_text, pid }) => {
+        HaproxyAnswer::Runs(Haproxy { version, version_text, pid }) => {
             memory.connect(pid);
             (version_text, version, true)
         }
-        Err(cause) => {
+        HaproxyAnswer::Unreached(cause) => {
             tracing::debug!(cause, "the Data Plane API does not reach HAProxy");
             let known = memory.versions.map(|(_, haproxy)| haproxy);
             let known = known.ok_or_else(|| api.without_haproxy(cause))?;
@@ -92,14 +92,14 @@ async fn await_reload(api: &Api, layout: &Layout, memory: &mut PodMemory) -> Res
         return Err(api.failed("a reload", "it is still under way".to_owned()));
     }
     let Some(awaited) = memory.awaited.take() else { return Ok(()) };
-    let (ReloadState::Succeeded(_), Ok(haproxy)) = (ended, api.haproxy().await?) else { return Ok(()) };
+    let (ReloadState::Succeeded(_), Some(pid)) = (ended, api.haproxy().await?.pid()) else { return Ok(()) };
     let is_there = awaited.checksum.is_some()
         && api.raw().await?.is_some_and(|there| there.checksum == awaited.checksum)
-        && haproxy.pid != awaited.before;
+        && pid != awaited.before;
     if is_there {
-        memory.connect_asked_for(haproxy.pid);
+        memory.connect_asked_for(pid);
         memory.runs_and_stores(awaited.record.running.digest, awaited.files);
-        let record = PodRecord { worker_pid: haproxy.pid, ..awaited.record };
+        let record = PodRecord { worker_pid: pid, ..awaited.record };
         files::write_record(api, layout, memory, record).await?;
     }
     Ok(())

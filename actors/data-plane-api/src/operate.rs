@@ -2,9 +2,11 @@
 //! does not make.
 
 use crate::{
-    client::{Api, ApiResult},
-    memory::{Files, PodMemory},
+    call_error::CallError,
+    client::Api,
+    memory::PodMemory,
     step::{ApiStep, map::ExpectedEntries, pattern::ExpectedPatterns, server::ExpectedServers},
+    target::ApplyTarget,
 };
 
 /// What should be so afterwards.
@@ -13,21 +15,6 @@ pub(crate) struct ExpectedState {
     servers: ExpectedServers,
     entries: ExpectedEntries,
     patterns: ExpectedPatterns,
-}
-
-/// The bundle that a pod is brought to.
-#[derive(Clone, Copy)]
-pub(crate) struct ApplyTarget<'t> {
-    pub files: &'t Files,
-    /// The path of haproxy.cfg.
-    pub config: &'t str,
-}
-
-impl ApplyTarget<'_> {
-    /// The text of haproxy.cfg.
-    pub fn config_text(&self) -> Option<&str> {
-        self.files.get(self.config).map(|(_, text)| &**text)
-    }
 }
 
 impl ExpectedState {
@@ -39,13 +26,9 @@ impl ExpectedState {
     }
 
     /// Compares with what HAProxy shows.
-    pub async fn read_back(&self, api: &Api) -> ApiResult {
-        if let Err(why) = self.servers.read_back(api).await? {
-            return Ok(Err(why));
-        }
-        if let Err(why) = self.entries.read_back(api).await? {
-            return Ok(Err(why));
-        }
+    pub async fn read_back(&self, api: &Api) -> Result<(), CallError> {
+        self.servers.read_back(api).await?;
+        self.entries.read_back(api).await?;
         self.patterns.read_back(api).await
     }
 }
@@ -57,12 +40,12 @@ pub(crate) async fn carry_out(
     target: ApplyTarget<'_>,
     memory: &mut PodMemory,
     wanted: &mut ExpectedState,
-) -> ApiResult {
+) -> Result<(), CallError> {
     match step {
         ApiStep::Server(step) => step.carry_out(api, target, memory, &mut wanted.servers).await,
         ApiStep::Map(step) => step.carry_out(api, target.files, &mut wanted.entries).await,
         ApiStep::Pattern(step) => step.carry_out(api, &mut wanted.patterns).await,
         // Storing the file brought it.
-        ApiStep::Certificate { .. } | ApiStep::Nothing => Ok(Ok(())),
+        ApiStep::Certificate { .. } | ApiStep::Nothing => Ok(()),
     }
 }

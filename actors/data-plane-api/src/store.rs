@@ -2,13 +2,14 @@
 
 use crate::{
     DataPlaneApi,
-    apply::{ATTEMPTS, PodSession, Stop, loss, refused},
+    apply::{ATTEMPTS, PodSession, loss, refused},
     client::{ApiCapabilities, Push, RawConfig},
     error::ApiError,
     files,
     memory::Files,
     record::PodRecord,
     step::server,
+    stop::Stop,
 };
 use bytes::Bytes;
 use haptic_model::agent_api::{Apply, Outcome, Running};
@@ -39,7 +40,7 @@ impl DataPlaneApi {
         let work = {
             let mut memory = self.memory.lock().await;
             let mut pod = self.pod(&mut memory, order);
-            let work = pod.work(order).await.map_or_else(|stop| stop.map(StoreWork::Done), Ok)?;
+            let work = pod.work(order).await.or_else(|stop| stop.told().map(StoreWork::Done))?;
             memory.is_pushing = matches!(work, StoreWork::Push { .. });
             work
         };
@@ -80,7 +81,7 @@ impl DataPlaneApi {
                     return Ok(match loss(sent, &raw).await {
                         Ok(None) => Pushed::Written(raw),
                         Ok(Some(what)) => Pushed::Damaged(raw, what),
-                        Err(stop) => Pushed::Stop(stop?),
+                        Err(stop) => Pushed::Stop(stop.told()?),
                     });
                 }
                 Push::Conflict { .. } => {
@@ -105,20 +106,20 @@ impl DataPlaneApi {
 
 impl PodSession<'_> {
     async fn work(&mut self, order: &Apply) -> Result<StoreWork, Stop> {
-        let version = self.api.configuration_version().await.map_err(Err)?;
+        let version = self.api.configuration_version().await?;
         self.version = Some(version);
-        if let Some(outcome) = self.object(order).await.map_err(Err)? {
-            return Err(Ok(outcome));
+        if let Some(outcome) = self.object(order).await? {
+            return Err(outcome.into());
         }
         self.memory.is_known = self.was_known;
         let Some(record) = self.memory.record.clone() else {
-            return Err(Ok(Outcome::Conflict { running: None }));
+            return Err(Outcome::Conflict { running: None }.into());
         };
         if record.ahead.is_none() && record.running.digest != order.target {
             // What came after it was pushed with all its files: they are there.
             return Ok(StoreWork::Done(self.applied(false, String::new())));
         }
-        let target = Arc::new(self.memory.target(order).map_err(|paths| Ok(Outcome::Missing { paths }))?);
+        let target = Arc::new(self.memory.target(order).map_err(|paths| Outcome::Missing { paths })?);
         if record.running.digest == order.target {
             self.mend(order, &target, record).await?;
             return Ok(StoreWork::Done(self.applied(false, String::new())));
@@ -136,11 +137,12 @@ impl PodSession<'_> {
     async fn mend(&mut self, order: &Apply, target: &Files, record: PodRecord) -> Result<(), Stop> {
         let writes = self.to_write(target)?;
         self.write_files(&writes, &[], target).await?;
-        files::delete_others(self.api, self.layout, target, self.memory).await.map_err(Err)?;
-        server::sweep(self.api, self.memory).await.map_err(Err)?;
+        files::delete_others(self.api, self.layout, target, self.memory).await?;
+        server::sweep(self.api, self.memory).await?;
         let running = Running { digest: order.target, generation: order.generation };
         let told = self.memory.told.clone();
-        self.write_record(PodRecord { running, told, unsure: Vec::new(), ..record }).await.map_err(Err)
+        self.write_record(PodRecord { running, told, unsure: Vec::new(), ..record }).await?;
+        Ok(())
     }
 
     /// Notes what is on the disk now, beneath what HAProxy runs by now.
@@ -153,7 +155,7 @@ impl PodSession<'_> {
         self.memory.version = raw.version;
         // While it was pushed another leader may have operated HAProxy, which raises no version: the record is that one's now.
         if let Err(stop) = self.is_still_ours().await {
-            return stop;
+            return stop.told();
         }
         // Somebody's reload that fails takes back what was written after it, and nobody tells.
         let is_there = raw.version == Some(self.api.configuration_version().await?);
@@ -161,7 +163,7 @@ impl PodSession<'_> {
             return Ok(Outcome::Conflict { running: self.memory.runs() });
         };
         // A worker that began meanwhile did so with what lay on the disk before, or with this.
-        if self.api.haproxy().await?.map(|haproxy| haproxy.pid) != Ok(record.worker_pid) {
+        if self.api.haproxy().await?.pid() != Some(record.worker_pid) {
             return Ok(Outcome::Conflict { running: None });
         }
         let runs = record.runs();

@@ -2,10 +2,11 @@
 
 use super::{ApiStep, BLANKS, NeedsReload, check_entry, unproven::Unproven};
 use crate::{
-    client::{Api, ApiResult},
+    call_error::CallError,
+    client::Api,
     look::shown_value,
     memory::Files,
-    responses::{ApiRefusal, ResponseMeaning},
+    responses::ResponseMeaning,
 };
 use haptic_text::pattern_file::map_entries;
 use std::collections::BTreeMap;
@@ -66,7 +67,7 @@ pub(super) fn replace(map: &str, text: &str) -> Result<ApiStep, NeedsReload> {
 
 impl MapStep {
     /// `files` are those of the bundle that the pod is brought to; `wanted` notes what is compared later.
-    pub async fn carry_out(&self, api: &Api, files: &Files, wanted: &mut ExpectedEntries) -> ApiResult {
+    pub async fn carry_out(&self, api: &Api, files: &Files, wanted: &mut ExpectedEntries) -> Result<(), CallError> {
         match self {
             Self::Set { map, key, value } => {
                 wanted.note(map, key, Some(value));
@@ -88,45 +89,43 @@ impl MapStep {
     }
 }
 
-async fn set(api: &Api, map: &str, key: &str, value: &str) -> ApiResult {
+async fn set(api: &Api, map: &str, key: &str, value: &str) -> Result<(), CallError> {
     // It may change the entry and not find its own change.
-    Ok(api.set_entry(map, key, value).await?.or_else(unless_silent))
+    api.set_entry(map, key, value).await.or_else(unless_silent)
 }
 
-async fn add(api: &Api, map: &str, key: &str, value: &str) -> ApiResult {
+async fn add(api: &Api, map: &str, key: &str, value: &str) -> Result<(), CallError> {
     if value.is_empty() || value.contains(BLANKS) {
         return api.put_entries(map, &[(key, value)]).await;
     }
-    match api.add_entry(map, key, value).await? {
-        Err(why) if why.meaning == ResponseMeaning::Exists => set(api, map, key, value).await,
-        done => Ok(done),
+    match api.add_entry(map, key, value).await {
+        Err(why) if why.means(ResponseMeaning::Exists) => set(api, map, key, value).await,
+        done => done,
     }
 }
 
-async fn delete(api: &Api, map: &str, key: &str) -> ApiResult {
-    match api.delete_entry(map, key).await? {
-        Err(why) if why.meaning == ResponseMeaning::NotFound => Ok(Ok(())),
-        done => Ok(done.or_else(unless_silent)),
+async fn delete(api: &Api, map: &str, key: &str) -> Result<(), CallError> {
+    match api.delete_entry(map, key).await {
+        Err(why) if why.means(ResponseMeaning::NotFound) => Ok(()),
+        done => done.or_else(unless_silent),
     }
 }
 
-fn unless_silent(why: ApiRefusal) -> Result<(), ApiRefusal> {
-    if why.meaning == ResponseMeaning::Silent { Ok(()) } else { Err(why) }
+fn unless_silent(why: CallError) -> Result<(), CallError> {
+    if why.means(ResponseMeaning::Silent) { Ok(()) } else { Err(why) }
 }
 
 /// All entries of `text`, which are counted afterwards.
-async fn put(api: &Api, map: &str, text: &str) -> ApiResult {
+async fn put(api: &Api, map: &str, text: &str) -> Result<(), CallError> {
     let entries: Vec<(&str, &str)> = map_entries(text).collect();
-    if let Err(why) = api.put_entries(map, &entries).await? {
-        return Ok(Err(why));
-    }
+    api.put_entries(map, &entries).await?;
     let loaded = api.maps().await?.into_iter().find(|loaded| loaded.file == map);
-    Ok(match loaded.and_then(|map| map.entries()) {
+    match loaded.and_then(|map| map.entries()) {
         Some(is) if is != entries.len() => {
             Err(Unproven::Entries { map: map.to_owned(), is, should: entries.len() }.into())
         }
         _ => Ok(()),
-    })
+    }
 }
 
 // --- reading back ----------------------------------------------------------------------------------
@@ -138,7 +137,7 @@ impl ExpectedEntries {
     }
 
     /// Compares with what HAProxy shows.
-    pub async fn read_back(&self, api: &Api) -> ApiResult {
+    pub async fn read_back(&self, api: &Api) -> Result<(), CallError> {
         for (map, wanted) in &self.0 {
             // The API cuts an entry that it is asked for by its key, so all are read.
             let mut shown: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -156,9 +155,9 @@ impl ExpectedEntries {
                 }
             };
             if !wanted.iter().all(is_wanted) {
-                return Ok(Err(Unproven::Entry { map: map.clone() }.into()));
+                return Err(Unproven::Entry { map: map.clone() }.into());
             }
         }
-        Ok(Ok(()))
+        Ok(())
     }
 }

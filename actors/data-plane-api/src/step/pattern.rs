@@ -2,7 +2,8 @@
 
 use super::{ApiStep, BLANKS, NeedsReload, check_entry, unproven::Unproven};
 use crate::{
-    client::{Api, ApiResult},
+    call_error::CallError,
+    client::Api,
     responses::ResponseMeaning,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,42 +41,40 @@ fn step(list: &str, pattern: &str, is_in: bool) -> ApiStep {
 
 impl PatternStep {
     /// `wanted` notes what is compared later.
-    pub async fn carry_out(&self, api: &Api, wanted: &mut ExpectedPatterns) -> ApiResult {
+    pub async fn carry_out(&self, api: &Api, wanted: &mut ExpectedPatterns) -> Result<(), CallError> {
         let of_list = wanted.0.entry(self.list.clone()).or_default();
         of_list.insert(self.pattern.clone(), self.is_in);
-        let Some(number) = api.list(&self.list).await? else { return Ok(Err(not_loaded(&self.list).into())) };
+        let Some(number) = api.list(&self.list).await? else { return Err(not_loaded(&self.list).into()) };
         if self.is_in { self.add(api, &number).await } else { self.delete(api, &number).await }
     }
 
-    async fn add(&self, api: &Api, number: &str) -> ApiResult {
-        match api.add_pattern(number, &self.pattern).await? {
-            Err(why) if why.meaning == ResponseMeaning::Exists => Ok(Ok(())),
-            done => Ok(done),
+    async fn add(&self, api: &Api, number: &str) -> Result<(), CallError> {
+        match api.add_pattern(number, &self.pattern).await {
+            Err(why) if why.means(ResponseMeaning::Exists) => Ok(()),
+            done => done,
         }
     }
 
-    async fn delete(&self, api: &Api, number: &str) -> ApiResult {
+    async fn delete(&self, api: &Api, number: &str) -> Result<(), CallError> {
         for found in api.patterns(number).await?.iter().filter(|found| found.value == self.pattern) {
-            if let Err(why) = api.delete_pattern(number, &found.id).await? {
-                return Ok(Err(why));
-            }
+            api.delete_pattern(number, &found.id).await?;
         }
-        Ok(Ok(()))
+        Ok(())
     }
 }
 
 impl ExpectedPatterns {
     /// Compares with what HAProxy shows.
-    pub async fn read_back(&self, api: &Api) -> ApiResult {
+    pub async fn read_back(&self, api: &Api) -> Result<(), CallError> {
         for (list, wanted) in &self.0 {
-            let Some(number) = api.list(list).await? else { return Ok(Err(not_loaded(list).into())) };
+            let Some(number) = api.list(list).await? else { return Err(not_loaded(list).into()) };
             let there = api.patterns(&number).await?;
             let there: BTreeSet<&str> = there.iter().map(|pattern| &*pattern.value).collect();
             if wanted.iter().any(|(pattern, is_in)| there.contains(&**pattern) != *is_in) {
-                return Ok(Err(Unproven::Patterns { list: list.clone() }.into()));
+                return Err(Unproven::Patterns { list: list.clone() }.into());
             }
         }
-        Ok(Ok(()))
+        Ok(())
     }
 }
 

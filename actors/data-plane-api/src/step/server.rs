@@ -7,9 +7,10 @@ mod lingering;
 
 use super::{ApiStep, NeedsReload};
 use crate::{
-    client::{Api, ApiResult},
+    call_error::CallError,
+    client::Api,
     memory::PodMemory,
-    operate::ApplyTarget,
+    target::ApplyTarget,
 };
 pub(crate) use change::ServerChange;
 pub(crate) use expected::ExpectedServers;
@@ -110,14 +111,14 @@ impl ServerStep {
         target: ApplyTarget<'_>,
         memory: &mut PodMemory,
         wanted: &mut ExpectedServers,
-    ) -> ApiResult {
+    ) -> Result<(), CallError> {
         match self {
             Self::Set { backend, server, change: ServerChange::State(state) } => {
                 self.expect_action(wanted);
                 api.set_state(backend, server, *state).await
             }
             // No call does it but a push.
-            Self::Set { .. } => Ok(Ok(())),
+            Self::Set { .. } => Ok(()),
             Self::Add { backend, server, body, enabled } => {
                 wanted.add(backend, server, body, *enabled);
                 lingering::add(api, (backend, server), body, target, memory).await

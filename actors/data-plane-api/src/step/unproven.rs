@@ -1,6 +1,9 @@
 //! What is not as it should be though the API answered "done".
 
-use crate::responses::{ApiRefusal, ResponseMeaning};
+use crate::{
+    call_error::CallError,
+    responses::{ApiRefusal, ResponseMeaning},
+};
 use haptic_model::operation::ServerState;
 use std::net::IpAddr;
 
@@ -36,8 +39,8 @@ pub(crate) enum ServerDifference {
     State { is: String, should: ServerState },
 }
 
-impl From<Unproven> for ApiRefusal {
+impl From<Unproven> for CallError {
     fn from(what: Unproven) -> Self {
-        Self { meaning: ResponseMeaning::Other, words: what.to_string() }
+        Self::Refused(ApiRefusal { meaning: ResponseMeaning::Other, words: what.to_string() })
     }
 }

@@ -2,7 +2,8 @@
 
 use super::ServerChange;
 use crate::{
-    client::{Api, ApiResult, RuntimeServer},
+    call_error::CallError,
+    client::{Api, RuntimeServer},
     step::unproven::{ServerDifference, Unproven},
 };
 use haptic_model::operation::ServerState;
@@ -57,7 +58,7 @@ impl ExpectedServers {
     }
 
     /// Compares with what HAProxy shows.
-    pub async fn read_back(&self, api: &Api) -> ApiResult {
+    pub async fn read_back(&self, api: &Api) -> Result<(), CallError> {
         for (backend, wanted) in &self.0 {
             let shown = match wanted.keys().next() {
                 Some(only) if wanted.len() == 1 => api.server(backend, only).await?.into_iter().collect(),
@@ -68,11 +69,11 @@ impl ExpectedServers {
             for (server, wanted) in wanted {
                 if let Err(difference) = wanted.compare(shown.get(&**server).copied()) {
                     let (backend, server) = (backend.clone(), server.clone());
-                    return Ok(Err(Unproven::Server { backend, server, difference }.into()));
+                    return Err(Unproven::Server { backend, server, difference }.into());
                 }
             }
         }
-        Ok(Ok(()))
+        Ok(())
     }
 }
 

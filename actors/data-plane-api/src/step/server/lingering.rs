@@ -1,11 +1,12 @@
 //! Servers that go while connections still keep them: HAProxy has them in maintenance until the last one ends.
 
 use crate::{
-    client::{Api, ApiResult},
+    call_error::CallError,
+    client::Api,
     error::ApiError,
     memory::PodMemory,
-    operate::ApplyTarget,
     responses::ResponseMeaning,
+    target::ApplyTarget,
 };
 use haptic_haproxy::{Document, Section, SectionKind, views::servers};
 use haptic_model::operation::ServerState;
@@ -18,25 +19,25 @@ pub(super) async fn add(
     body: &Value,
     target: ApplyTarget<'_>,
     memory: &mut PodMemory,
-) -> ApiResult {
+) -> Result<(), CallError> {
     let id = (backend.to_owned(), server.to_owned());
-    let mut added = api.add_server(backend, body).await?;
-    if added.as_ref().is_err_and(|why| why.meaning == ResponseMeaning::Exists)
+    let mut added = api.add_server(backend, body).await;
+    if added.as_ref().is_err_and(|why| why.means(ResponseMeaning::Exists))
         && let Some(before) = memory.lingering.get(&id)
     {
         let is_as_before =
             || target.config_text().and_then(|text| written(text, backend, server)).as_ref() == Some(before);
         // The last connections of the one before may have ended meanwhile. If not, it comes back as it was.
-        added = match api.delete_server(backend, server).await? {
-            Ok(()) => api.add_server(backend, body).await?,
-            Err(_) if is_as_before() => Ok(()),
-            Err(_) => added,
+        added = match api.delete_server(backend, server).await {
+            Ok(()) => api.add_server(backend, body).await,
+            Err(CallError::Refused(_)) if is_as_before() => Ok(()),
+            Err(CallError::Refused(_)) => added,
+            failed => failed,
         };
     }
-    if added.is_ok() {
-        memory.lingering.remove(&id);
-    }
-    Ok(added)
+    added?;
+    memory.lingering.remove(&id);
+    Ok(())
 }
 
 /// Gone when its last connections are; the API puts it into maintenance before.
@@ -45,9 +46,9 @@ pub(super) async fn delete(
     (backend, server): (&str, &str),
     config: &str,
     memory: &mut PodMemory,
-) -> ApiResult {
+) -> Result<(), CallError> {
     if remove(api, backend, server).await? {
-        return Ok(Ok(()));
+        return Ok(());
     }
     let running = memory.files.as_ref().and_then(|(_, files)| files.get(config));
     let words = running.and_then(|(_, text)| written(text, backend, server)).unwrap_or_default();
@@ -78,7 +79,11 @@ pub(crate) async fn sweep(api: &Api, memory: &mut PodMemory) -> Result<(), ApiEr
 
 /// Removes a server; whether HAProxy has it no longer.
 async fn remove(api: &Api, backend: &str, server: &str) -> Result<bool, ApiError> {
-    Ok(api.delete_server(backend, server).await?.is_ok() || api.server(backend, server).await?.is_none())
+    if let Err(error) = api.delete_server(backend, server).await {
+        error.refusal()?;
+        return Ok(api.server(backend, server).await?.is_none());
+    }
+    Ok(true)
 }
 
 /// The words of a server in haproxy.cfg, its defaults included.
