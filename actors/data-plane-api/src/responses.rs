@@ -15,17 +15,30 @@ const KEPT: usize = 8 << 10;
 /// How much of a log is read for what is worth keeping.
 const READ: usize = 256 << 10;
 /// What the API says, and what that means: the first that is found in an answer counts.
-const MEANINGS: [(&str, ResponseMeaning); 8] = [
-    ("cannot execute", ResponseMeaning::ActionFailed),
-    ("failed to parse certificate", ResponseMeaning::BadCertificate),
-    ("file should contain both certificate and private key", ResponseMeaning::BadCertificate),
+const MEANINGS: [(Phrase, ResponseMeaning); 14] = [
+    (Phrase::Within("cannot execute"), ResponseMeaning::ActionFailed),
+    (Phrase::Within("failed to parse certificate"), ResponseMeaning::BadCertificate),
+    (Phrase::Within("file should contain both certificate and private key"), ResponseMeaning::BadCertificate),
     // "Already exists" are HAProxy's own words.
-    ("lready exists", ResponseMeaning::Exists),
-    ("missing object", ResponseMeaning::NotStored),
-    ("no such file", ResponseMeaning::NoFile),
-    ("no data for", ResponseMeaning::NoData),
-    ("not found", ResponseMeaning::NotFound),
+    (Phrase::Within("lready exists"), ResponseMeaning::Exists),
+    (Phrase::Within("missing object"), ResponseMeaning::NotStored),
+    (Phrase::Within("no such file"), ResponseMeaning::NoFile),
+    (Phrase::Within("no data for"), ResponseMeaning::NoData),
+    (Phrase::Within("not found"), ResponseMeaning::NotFound),
+    (Phrase::Within("validation error: exit status"), ResponseMeaning::Verdict),
+    (Phrase::First("invalid configuration:"), ResponseMeaning::Verdict),
+    (Phrase::Within("read-only file system"), ResponseMeaning::CannotWrite),
+    (Phrase::Within("permission denied"), ResponseMeaning::CannotWrite),
+    (Phrase::Within("no space left"), ResponseMeaning::CannotWrite),
+    (Phrase::Within("unable to configure runtime client"), ResponseMeaning::NoSocket),
 ];
+
+/// Words of the API, and where they stand.
+#[derive(Clone, Copy)]
+enum Phrase {
+    First(&'static str),
+    Within(&'static str),
+}
 
 /// Why something was not done.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -50,6 +63,12 @@ pub(crate) enum ResponseMeaning {
     /// HAProxy has no such backend or server.
     NoData,
     NotFound,
+    /// HAProxy's checker came to its end, and does not take the configuration.
+    Verdict,
+    /// The API cannot write its files.
+    CannotWrite,
+    /// The API does not reach HAProxy's master socket.
+    NoSocket,
     /// Nothing is said, which decides nothing: what was done is read back.
     Silent,
     Other,
@@ -59,11 +78,25 @@ impl ApiRefusal {
     /// What `reply` refuses.
     pub fn of(reply: &PodReply) -> Self {
         let words = message(reply);
-        let found = MEANINGS.iter().find(|(part, _)| words.contains(part)).map(|(_, meaning)| *meaning);
+        let found = MEANINGS.iter().find(|(phrase, _)| phrase.is_in(&words)).map(|(_, meaning)| *meaning);
         let meaning =
             if words.is_empty() { ResponseMeaning::Silent } else { found.unwrap_or(ResponseMeaning::Other) };
         Self { meaning, words }
     }
+}
+
+impl Phrase {
+    fn is_in(self, words: &str) -> bool {
+        match self {
+            Self::First(phrase) => words.starts_with(phrase),
+            Self::Within(phrase) => words.contains(phrase),
+        }
+    }
+}
+
+/// Whether `words` have a phrase of this meaning, among others.
+fn means(words: &str, meaning: ResponseMeaning) -> bool {
+    MEANINGS.iter().any(|(phrase, its)| *its == meaning && phrase.is_in(words))
 }
 
 /// The sentence in an error's body, whatever its content type.
@@ -84,7 +117,7 @@ pub(crate) fn message(reply: &PodReply) -> String {
 
 /// Whether `said` is what HAProxy's checker found, and not that it could not be run or did not come to its end.
 pub(crate) fn is_verdict(said: &str) -> bool {
-    said.contains("validation error: exit status") || said.starts_with("invalid configuration:")
+    means(said, ResponseMeaning::Verdict)
 }
 
 /// Whether `log`, of a reload that failed, has HAProxy's own refusal: not only that its worker was killed, or that the API
@@ -109,12 +142,11 @@ pub(crate) fn trouble(reply: &PodReply, address: &str) -> Option<ApiError> {
         return None;
     }
     let cause = message(reply);
-    let has = |what: &str| cause.contains(what);
     let address = address.to_owned();
-    if has("read-only file system") || has("permission denied") || has("no space left") {
+    if means(&cause, ResponseMeaning::CannotWrite) {
         return Some(ApiError::ReadOnly { address, cause });
     }
-    if has("unable to configure runtime client") {
+    if means(&cause, ResponseMeaning::NoSocket) {
         let hint = "is its master_runtime HAProxy's master socket (-S), on a volume that both share?";
         return Some(ApiError::WithoutHaproxy { address, cause, hint });
     }
@@ -232,6 +264,15 @@ mod tests {
             about(said, "/etc/haproxy/haproxy.cfg", sent, Some(written)),
             "[ALERT]    (2) : Binding [/etc/haproxy/haproxy.cfg:2] for frontend z: cannot bind socket"
         );
+    }
+
+    #[test]
+    fn of_what_an_answer_says_the_first_meaning_counts_and_each_is_found() {
+        let said = "invalid configuration: no such file: permission denied";
+        assert!(is_verdict(said) && !is_verdict("it said: invalid configuration: x"));
+        assert!(means(said, ResponseMeaning::CannotWrite));
+        let first = MEANINGS.iter().find(|(phrase, _)| phrase.is_in(said)).map(|(_, meaning)| *meaning);
+        assert_eq!(first, Some(ResponseMeaning::NoFile));
     }
 
     #[test]

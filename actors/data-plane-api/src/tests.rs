@@ -1,7 +1,7 @@
 //! The calls against what the real API was recorded to be asked and to answer (`fixtures/dataplaneapi/recordings`, versions 3.4.0
 //! and, where they differ, older ones): each must be asked as recorded, and understood.
 
-use crate::client::{Api, ApiCapabilities, Push, ReloadState};
+use crate::client::{Api, ApiCapabilities, HaproxyAnswer, Push, ReloadState};
 use crate::{
     PEER,
     error::ApiError,
@@ -198,10 +198,10 @@ fn versions_and_haproxy_are_read() {
         let version = recorded("info-version-auth", "version");
         assert_eq!(version.api.configuration_version().await, Ok(1));
         let running = recorded("info-version-auth", "runtime-info");
-        let haproxy = running.api.haproxy().await.unwrap().unwrap();
+        let HaproxyAnswer::Runs(haproxy) = running.api.haproxy().await.unwrap() else { panic!("it runs") };
         assert_eq!((haproxy.version, haproxy.pid), (HaproxyVersion::new(3, 4), 26985));
         let down = recorded("failure-modes", "down-runtime-info");
-        let cause = down.api.haproxy().await.unwrap().unwrap_err();
+        let HaproxyAnswer::Unreached(cause) = down.api.haproxy().await.unwrap() else { panic!("it is down") };
         assert!(cause.contains("connection refused"), "{cause}");
         let missing = recorded("failure-modes", "cfg-missing-raw-get");
         assert_eq!(missing.api.raw().await, Ok(None));
@@ -250,10 +250,10 @@ fn what_became_of_a_push_is_told_apart() {
 fn a_check_alone_says_what_haproxy_says() {
     on_one_thread(async {
         let bad = recorded("raw-config", "only-validate-bad");
-        let words = bad.api.validate(CONFIG.into()).await.unwrap().unwrap_err();
+        let words = bad.api.validate(CONFIG.into()).await.unwrap().unwrap();
         assert!(words.contains("onlyvalidate4027106779:27] unknown keyword 'foo'"), "{words}");
         let good = recorded("raw-config", "only-validate-ok");
-        assert_eq!(good.api.validate(CONFIG.into()).await, Ok(()));
+        assert_eq!(good.api.validate(CONFIG.into()).await, Ok(None));
         [bad, good].iter().for_each(Recorded::is_as_recorded);
     });
 }
@@ -298,7 +298,7 @@ fn servers_are_read_added_and_removed() {
         assert_eq!(add.api.add_server("be_default", &body).await, Ok(()));
         let again = recorded("runtime-servers", "add-exists");
         let body = json!({"name": "d1", "address": "127.0.0.1", "port": 8200});
-        let why = again.api.add_server("be_default", &body).await.unwrap().unwrap_err();
+        let why = again.api.add_server("be_default", &body).await.unwrap_err().refusal().unwrap();
         assert!(why.words.contains("lready exists"), "{why:?}");
         let ready = recorded("runtime-servers", "put-state-ready");
         assert_eq!(ready.api.set_state("be_default", "s1", ServerState::Ready).await, Ok(()));
@@ -318,7 +318,7 @@ fn maps_and_lists_are_read_and_changed() {
         let add = recorded("runtime-maps", "entry-add");
         assert_eq!(add.api.add_entry(MAP, "b.example", "be_b").await, Ok(()));
         let twice = recorded("runtime-maps", "entry-add-duplicate");
-        let why = twice.api.add_entry(MAP, "b.example", "be_b2").await.unwrap().unwrap_err();
+        let why = twice.api.add_entry(MAP, "b.example", "be_b2").await.unwrap_err().refusal().unwrap();
         assert!(why.words.contains("already exists"), "{why:?}");
         let set = recorded("runtime-maps", "entry-replace");
         assert_eq!(set.api.set_entry(MAP, "a.example", "be_z").await, Ok(()));
@@ -339,7 +339,7 @@ fn files_are_stored_read_and_deleted() {
     on_one_thread(async {
         let store = async |topic: &str, name: &str, kind: FileKind, file: &str, how: (bool, bool)| {
             let recorded = recorded(topic, name);
-            let stored = recorded.api.store(kind, file, "a b\n", how).await.unwrap();
+            let stored = recorded.api.store(kind, file, "a b\n", how).await;
             recorded.is_as_recorded();
             stored.map(|stored| stored.reload)
         };
@@ -361,13 +361,13 @@ fn files_are_stored_read_and_deleted() {
         assert_eq!(later, Ok(Some("2026-11-21-2".to_owned())), "it needs the reload that fails");
         let refused =
             store("storage-ssl", "replace-ed25519", FileKind::Certificate, "site.pem", (false, true)).await;
-        assert_eq!(refused.unwrap_err().meaning, ResponseMeaning::BadCertificate);
+        assert!(refused.unwrap_err().means(ResponseMeaning::BadCertificate));
         let get = recorded("storage-maps", "get");
         assert_eq!(get.api.stored(FileKind::Map, "new.map").await.unwrap().unwrap(), "k1 v1\nk2 v2\n");
         let missing = recorded("storage-maps", "get-missing");
         assert_eq!(missing.api.stored(FileKind::Map, "nosuch.map").await, Ok(None));
         let named = recorded("storage-maps", "delete-referenced");
-        let why = named.api.delete_stored(FileKind::Map, "host.map").await.unwrap().unwrap_err();
+        let why = named.api.delete_stored(FileKind::Map, "host.map").await.unwrap_err().refusal().unwrap();
         assert!(why.words.contains("referenced in haproxy conf"), "{why:?}");
         let gone = recorded("storage-maps", "delete-missing");
         assert_eq!(gone.api.delete_stored(FileKind::Map, "new2.map").await, Ok(()));
@@ -382,7 +382,7 @@ fn another_certificate_is_told_otherwise_wherever_it_is_told() {
             let recorded = recorded("storage-ssl", name);
             let stored = recorded.api.store(FileKind::Certificate, "site.pem", "x", (false, true)).await;
             recorded.is_as_recorded();
-            stored.unwrap().unwrap().told
+            stored.unwrap().told
         };
         let (other, big, back) =
             (told("replace-runtime").await, told("replace-big-chain").await, told("replace-back").await);

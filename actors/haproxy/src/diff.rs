@@ -109,21 +109,12 @@ impl fmt::Display for ConfigChange {
             Self::Reordered { what } => f.write_str(what),
             Self::Section { kind, name, what } => write!(f, "{}: {what}", title(kind, name)),
             Self::Servers { backend, added, removed, modified, reordered } => {
-                let counts = [
-                    (added.len(), "added"),
-                    (removed.len(), "removed"),
-                    (modified.len(), "changed"),
-                    (usize::from(*reordered), "in another order"),
-                ];
-                let counts: Vec<_> = counts
-                    .iter()
-                    .filter(|(count, _)| *count > 0)
-                    .map(|(count, verb)| match *verb {
-                        "in another order" => (*verb).to_owned(),
-                        verb => format!("{count} {verb}"),
-                    })
-                    .collect();
-                write!(f, "backend {backend}: servers {}", counts.join(", "))
+                let counts =
+                    [(added.len(), "added"), (removed.len(), "removed"), (modified.len(), "changed")];
+                let counts = counts.iter().filter(|(count, _)| *count > 0);
+                let mut what: Vec<_> = counts.map(|(count, verb)| format!("{count} {verb}")).collect();
+                what.extend(reordered.then(|| "in another order".to_owned()));
+                write!(f, "backend {backend}: servers {}", what.join(", "))
             }
         }
     }

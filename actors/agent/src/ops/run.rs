@@ -4,7 +4,7 @@
 //! to a backend it waits until all of the backend is there.
 
 use super::{
-    Contents, backend, certificate,
+    CommandError, Contents, backend, certificate,
     exchange::{Batch, CommandReply, Exchange, PreparedOperation, PriorOperations, Repetition},
     map::{self, MapReading},
     prepare, questions,
@@ -24,13 +24,27 @@ const CONVERGENCE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Operations that are under way at the same time.
 const AT_ONCE: usize = 512;
 
+/// Why operations were not carried out.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RunError {
+    /// One cannot be put into commands: HAProxy runs what it ran.
+    #[error("{0}; HAProxy was sent nothing")]
+    NotSent(#[from] CommandError),
+    /// HAProxy did not take one, or does not show what it took.
+    #[error("{0}")]
+    Refused(String),
+    /// Its socket broke half-way.
+    #[error(transparent)]
+    Broken(#[from] SocketError),
+}
+
 /// Sends the operations to `worker` and reads back. Carrying them out again is the same as once.
 pub(crate) async fn run(
     haproxy: &HaproxyProcess,
     worker: &mut Worker,
     operations: &[Operation],
     contents: &Contents,
-) -> Result<(), String> {
+) -> Result<(), RunError> {
     let begun = Instant::now();
     let outcome = carry_out(haproxy, worker, operations, contents).await;
     haproxy.ledger.save();
@@ -43,26 +57,21 @@ async fn carry_out(
     worker: &mut Worker,
     operations: &[Operation],
     contents: &Contents,
-) -> Result<(), String> {
+) -> Result<(), RunError> {
     // All are checked before the first is sent.
     let prepared = operations
         .iter()
-        .map(|operation| Ok((operation, prepare(operation, contents).map_err(|e| e.to_string())?)))
-        .collect::<Result<Vec<_>, String>>()?;
+        .map(|operation| Ok((operation, prepare(operation, contents)?)))
+        .collect::<Result<Vec<_>, CommandError>>()?;
     let prior = PriorOperations {
         ledger: &haproxy.ledger,
         interrupted: haproxy.ledger.begin(backend::added(operations)),
     };
     let mut run = OperationRun { haproxy, worker, prior };
-    let outcome = match run.send_all(&prepared).await {
-        Ok(()) => {
-            let mut expectation = Expectation::default();
-            prepared.iter().for_each(|(_, prepared)| (prepared.expect)(&mut expectation));
-            run.read_back(&expectation).await
-        }
-        refused => refused,
-    };
-    outcome?;
+    run.send_all(&prepared).await?;
+    let mut expectation = Expectation::default();
+    prepared.iter().for_each(|(_, prepared)| (prepared.expect)(&mut expectation));
+    run.read_back(&expectation).await?;
     haproxy.ledger.done();
     Ok(())
 }
@@ -75,7 +84,7 @@ struct OperationRun<'a> {
 }
 
 impl OperationRun<'_> {
-    async fn send_all(&mut self, operations: &[(&Operation, PreparedOperation<'_>)]) -> Result<(), String> {
+    async fn send_all(&mut self, operations: &[(&Operation, PreparedOperation<'_>)]) -> Result<(), RunError> {
         // After an interrupted order, or while something waits to be removed, one kind may take more than one exchange.
         let is_plain = self.prior.interrupted.is_none() && self.prior.ledger.counts().0 == 0;
         let together = |one: &(&Operation, PreparedOperation<'_>),
@@ -87,7 +96,7 @@ impl OperationRun<'_> {
             let new = self.without_repetitions(batch).await?;
             for some in new.chunks(AT_ONCE) {
                 let exchanges = some.iter().map(|prepared| prepared.begin(&self.prior));
-                let exchanges = exchanges.collect::<Result<_, _>>()?;
+                let exchanges = exchanges.collect::<Result<_, String>>()?;
                 self.finish(exchanges).await?;
             }
         }
@@ -98,14 +107,14 @@ impl OperationRun<'_> {
     async fn without_repetitions<'p, 'o>(
         &mut self,
         batch: &'p [(&Operation, PreparedOperation<'o>)],
-    ) -> Result<Vec<&'p PreparedOperation<'o>>, String> {
+    ) -> Result<Vec<&'p PreparedOperation<'o>>, RunError> {
         let mut shown: BTreeMap<&str, String> = BTreeMap::new();
         let mut new = Vec::with_capacity(batch.len());
         for (_, prepared) in batch {
             let repetition = prepared.repetition.as_ref().filter(|_| self.prior.interrupted.is_some());
             if let Some(Repetition { command, is_done }) = repetition {
                 if !shown.contains_key(command.as_str()) {
-                    shown.insert(command, self.worker.channel.ask(command).await.map_err(text)?);
+                    shown.insert(command, self.worker.channel.ask(command).await?);
                 }
                 if shown.get(command.as_str()).is_some_and(|answer| is_done(answer)) {
                     continue;
@@ -117,10 +126,10 @@ impl OperationRun<'_> {
     }
 
     /// Takes all exchanges to their ends, side by side.
-    async fn finish(&mut self, mut exchanges: Vec<Exchange<'_>>) -> Result<(), String> {
+    async fn finish(&mut self, mut exchanges: Vec<Exchange<'_>>) -> Result<(), RunError> {
         while !exchanges.is_empty() {
             let commands: Vec<&String> = exchanges.iter().flat_map(|exchange| &exchange.commands).collect();
-            let answers = self.worker.channel.ask_all(&commands).await.map_err(text)?;
+            let answers = self.worker.channel.ask_all(&commands).await?;
             let mut answers = answers.as_slice();
             let (mut under_way, mut cleanup, mut problem) = (Vec::new(), Vec::new(), None);
             for Exchange { commands, answered, cleanup: abandon } in exchanges {
@@ -139,8 +148,8 @@ impl OperationRun<'_> {
             }
             if let Some(problem) = problem {
                 cleanup.extend(under_way.into_iter().filter_map(|exchange| exchange.cleanup));
-                self.worker.channel.ask_all(&cleanup).await.map_err(text)?;
-                return Err(problem);
+                self.worker.channel.ask_all(&cleanup).await?;
+                return Err(RunError::Refused(problem));
             }
             exchanges = under_way;
         }
@@ -149,7 +158,7 @@ impl OperationRun<'_> {
 
     /// Compares what HAProxy runs with what was asked for, until it is the same: HAProxy answers `set server … addr` before
     /// a task of it has changed the address.
-    async fn read_back(&mut self, expectation: &Expectation<'_>) -> Result<(), String> {
+    async fn read_back(&mut self, expectation: &Expectation<'_>) -> Result<(), RunError> {
         let mut questions = questions(expectation);
         let mut maps = map::whole_maps(expectation);
         let until = Instant::now() + CONVERGENCE_TIMEOUT;
@@ -162,7 +171,7 @@ impl OperationRun<'_> {
                     reading.line(&String::from_utf8_lossy(line));
                     Ok(())
                 };
-                self.worker.channel.each_line(&[map::show(&map)?], line).await.map_err(text)?;
+                self.worker.channel.each_line(&[map::show(&map)?], line).await?;
                 if let Some(difference) = reading.difference() {
                     differences.push(difference);
                     maps.insert(map);
@@ -173,7 +182,8 @@ impl OperationRun<'_> {
             }
             if Instant::now() > until {
                 differences.truncate(5);
-                return Err(format!("HAProxy took the commands, but {}", differences.join(", ")));
+                let differences = differences.join(", ");
+                return Err(RunError::Refused(format!("HAProxy took the commands, but {differences}")));
             }
             if !pause.is_zero() {
                 tokio::time::sleep(pause).await;
@@ -187,9 +197,9 @@ impl OperationRun<'_> {
         &mut self,
         questions: &mut Vec<ReadBack<'_>>,
         maps: &mut BTreeSet<String>,
-    ) -> Result<Vec<String>, String> {
+    ) -> Result<Vec<String>, RunError> {
         let commands: Vec<&String> = questions.iter().map(|question| &question.command).collect();
-        let answers = self.worker.channel.ask_all(&commands).await.map_err(text)?;
+        let answers = self.worker.channel.ask_all(&commands).await?;
         let mut differences = Vec::new();
         let mut answers = answers.iter();
         questions.retain(|question| {
@@ -221,6 +231,8 @@ impl OperationRun<'_> {
     }
 }
 
-fn text(error: SocketError) -> String {
-    error.to_string()
+impl From<String> for RunError {
+    fn from(words: String) -> Self {
+        Self::Refused(words)
+    }
 }

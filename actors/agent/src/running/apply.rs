@@ -9,7 +9,10 @@ use crate::{
         target::{Available, TargetBundle, UnverifiedTarget},
     },
     haproxy::{HaproxyProcess, NotUp, channel::SocketError, connection::Worker},
-    ops::{self, Contents},
+    ops::{
+        self, Contents,
+        run::{RunError, run},
+    },
 };
 use haptic_model::{
     Epoch, Operation,
@@ -220,12 +223,13 @@ impl<'a> ApplyOrder<'a> {
             return Err(failed(format!("the agent cannot note what it does to HAProxy: {e}")));
         }
         let (done, verified) = tokio::join!(
-            ops::run::run(self.haproxy, worker, operations, &contents),
+            run(self.haproxy, worker, operations, &contents),
             self.verify(target, before.clone()),
         );
-        let outcome = done.and_then(|()| verified.map_err(unverified));
+        let nothing_sent = operations.is_empty() || matches!(done, Err(RunError::NotSent(_)));
+        let outcome = done.map_err(|why| why.to_string()).and_then(|()| verified.map_err(unverified));
         let loaded = match &outcome {
-            Err(_) if operations.is_empty() => before,
+            Err(_) if nothing_sent => before,
             Ok(target) if self.disk.stored().is_some_and(|stored| stored.digest == target.digest) => {
                 LoadedBundle::Stored
             }

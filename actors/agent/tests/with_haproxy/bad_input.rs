@@ -87,12 +87,19 @@ async fn a_server_name_with_spaces_never_reaches_haproxy(variable: &str) {
         agent.apply(order(Some(&before), &after, runtime([add("s1"), add("a b; shutdown sessions")]))).await;
     match outcome {
         Outcome::Refused { message, .. } => {
-            assert!(message.contains("is not a name that HAProxy takes"), "{message}")
+            assert!(message.contains("is not a name that HAProxy takes"), "{message}");
+            assert!(message.ends_with("HAProxy was sent nothing"), "{message}");
         }
         outcome => panic!("{outcome:?}"),
     }
+    let status = agent.status().await;
+    assert!(status.exact && status.setback.is_none(), "{status:?}");
+    assert_eq!(status.running.map(|running| running.digest), Some(digest(&before)));
     assert!(setting.get("/").await.is_err(), "the first of the order was carried out");
     assert_eq!(get_metric(&agent, "haptic_agent_operations_failed_total").await, 1);
+    let right = agent.apply(order(Some(&before), &after, runtime([add("s1")]))).await;
+    assert!(matches!(right, Outcome::Applied { reloaded: false, .. }), "{right:?}");
+    assert_eq!(setting.get("/").await.unwrap(), "one");
     agent.stop(false).await;
 }
 
