@@ -64,7 +64,12 @@ struct Brought {
 
 /// The API's checker refused what was `sent`. The lines that it named are those of what the API made of it: of what was sent it is
 /// asked once more.
-pub(crate) async fn refused(api: &Api, layout: &Layout, sent: Bytes, said: String) -> Result<Outcome, ApiError> {
+pub(crate) async fn refused(
+    api: &Api,
+    layout: &Layout,
+    sent: Bytes,
+    said: String,
+) -> Result<Outcome, ApiError> {
     let ours = api.validate(sent.clone()).await?.unwrap_or(said);
     let message = responses::about(&ours, &layout.config_file, &String::from_utf8_lossy(&sent), None);
     Ok(Outcome::Refused { message, reload_may_help: false })
@@ -86,7 +91,7 @@ impl PodSession<'_> {
         };
         match self.bring(order, &target).await {
             Ok(brought) => self.conclude(order, target, brought).await,
-            Err(stop) => stop.told(),
+            Err(stop) => stop.into_result(),
         }
     }
 
@@ -312,8 +317,7 @@ impl PodSession<'_> {
         }
         wanted.read_back(self.api).await?;
         // Somebody's reload that fails takes back what was written after it, and nobody tells.
-        if raw.version.is_some() && raw.version != Some(self.api.configuration_version().await?)
-        {
+        if raw.version.is_some() && raw.version != Some(self.api.configuration_version().await?) {
             return Err(Stop::half_way("somebody else wrote the configuration meanwhile"));
         }
         Ok(written)
@@ -403,7 +407,11 @@ impl PodSession<'_> {
     }
 
     /// The API damaged what was sent: what ran before takes its place. No object is at fault of that.
-    pub(crate) async fn take_back(&mut self, what: String, reload: Option<&str>) -> Result<Outcome, ApiError> {
+    pub(crate) async fn take_back(
+        &mut self,
+        what: String,
+        reload: Option<&str>,
+    ) -> Result<Outcome, ApiError> {
         match reload {
             None => drop(self.put_back(ApiCapabilities::Actions("")).await?),
             // That reload comes, and must find what is whole. The new worker is nobody else's doing.

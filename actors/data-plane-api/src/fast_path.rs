@@ -2,12 +2,7 @@
 //! the API seconds; these take milliseconds, and do not wait for one.
 
 use crate::{
-    apply::PodSession,
-    error::ApiError,
-    operate::ExpectedState,
-    step::server,
-    stop::Stop,
-    target::ApplyTarget,
+    apply::PodSession, error::ApiError, operate::ExpectedState, step::server, stop::Stop, target::ApplyTarget,
 };
 use haptic_model::{
     Operation,
@@ -44,7 +39,7 @@ impl PodSession<'_> {
         if let Some(outcome) = self.objection(order) {
             return Ok(Some(outcome));
         }
-        self.follow(order).await.or_else(Stop::told).map(Some)
+        self.follow(order).await.or_else(Stop::into_result).map(Some)
     }
 
     async fn follow(&mut self, order: &Apply) -> Result<Outcome, Stop> {

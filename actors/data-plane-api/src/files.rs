@@ -146,11 +146,7 @@ pub(crate) async fn store(
 }
 
 /// Writes one file.
-pub(crate) async fn put(
-    api: &Api,
-    place: FileDestination<'_>,
-    content: &str,
-) -> Result<ApiFile, CallError> {
+pub(crate) async fn put(api: &Api, place: FileDestination<'_>, content: &str) -> Result<ApiFile, CallError> {
     let content = if content.is_empty() { EMPTY } else { content };
     let FileDestination { kind, path, is_new, is_live } = place;
     let is_live = is_live && kind == FileKind::Certificate;

@@ -20,7 +20,7 @@ impl Stop {
     }
 
     /// What the one who ordered it is told.
-    pub fn told(self) -> Result<Outcome, ApiError> {
+    pub fn into_result(self) -> Result<Outcome, ApiError> {
         match self {
             Self::Outcome(outcome) => Ok(outcome),
             Self::Api(error) => Err(error),

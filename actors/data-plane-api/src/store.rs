@@ -40,7 +40,7 @@ impl DataPlaneApi {
         let work = {
             let mut memory = self.memory.lock().await;
             let mut pod = self.pod(&mut memory, order);
-            let work = pod.work(order).await.or_else(|stop| stop.told().map(StoreWork::Done))?;
+            let work = pod.work(order).await.or_else(|stop| stop.into_result().map(StoreWork::Done))?;
             memory.is_pushing = matches!(work, StoreWork::Push { .. });
             work
         };
@@ -81,7 +81,7 @@ impl DataPlaneApi {
                     return Ok(match loss(sent, &raw).await {
                         Ok(None) => Pushed::Written(raw),
                         Ok(Some(what)) => Pushed::Damaged(raw, what),
-                        Err(stop) => Pushed::Stop(stop.told()?),
+                        Err(stop) => Pushed::Stop(stop.into_result()?),
                     });
                 }
                 Push::Conflict { .. } => {
@@ -155,7 +155,7 @@ impl PodSession<'_> {
         self.memory.version = raw.version;
         // While it was pushed another leader may have operated HAProxy, which raises no version: the record is that one's now.
         if let Err(stop) = self.is_still_ours().await {
-            return stop.told();
+            return stop.into_result();
         }
         // Somebody's reload that fails takes back what was written after it, and nobody tells.
         let is_there = raw.version == Some(self.api.configuration_version().await?);

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use haptic_haproxy::{
-    CheckOptions, Document, 
+    CheckOptions, Document,
     block_index::{BlockIndex, differing},
     check::{Proof, check},
     diff,

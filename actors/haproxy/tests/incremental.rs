@@ -2,7 +2,7 @@
 #![allow(clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use haptic_haproxy::{
-    CheckOptions, Document, 
+    CheckOptions, Document,
     block_index::{BlockIndex, differing, in_sections},
     check::{self, Proof},
     diff::{ConfigChange, compare},
@@ -16,7 +16,8 @@ use std::{
     sync::Arc,
 };
 
-const VERSIONS: [HaproxyVersion; 3] = [HaproxyVersion::new(3, 0), HaproxyVersion::new(3, 2), HaproxyVersion::new(3, 4)];
+const VERSIONS: [HaproxyVersion; 3] =
+    [HaproxyVersion::new(3, 0), HaproxyVersion::new(3, 2), HaproxyVersion::new(3, 4)];
 
 /// Pieces of which no block's problem depends on another one, except by names.
 const ORDERLY: &[&str] = &[

@@ -6,7 +6,8 @@ use haptic_model::HaproxyVersion;
 use haptic_text::{Blame, Fragment, Text};
 use std::sync::Arc;
 
-const VERSIONS: [HaproxyVersion; 3] = [HaproxyVersion::new(3, 0), HaproxyVersion::new(3, 2), HaproxyVersion::new(3, 4)];
+const VERSIONS: [HaproxyVersion; 3] =
+    [HaproxyVersion::new(3, 0), HaproxyVersion::new(3, 2), HaproxyVersion::new(3, 4)];
 
 /// A configuration comes back byte for byte and is checked, whatever it is, and each line has the words that HAProxy
 /// reads. A byte `FF` ends one and begins the next: what was proven without reading all again is so.

@@ -2,11 +2,7 @@
 
 use super::{ApiStep, BLANKS, NeedsReload, check_entry, unproven::Unproven};
 use crate::{
-    call_error::CallError,
-    client::Api,
-    look::shown_value,
-    memory::Files,
-    responses::ResponseMeaning,
+    call_error::CallError, client::Api, look::shown_value, memory::Files, responses::ResponseMeaning,
 };
 use haptic_text::pattern_file::map_entries;
 use std::collections::BTreeMap;
@@ -67,7 +63,12 @@ pub(super) fn replace(map: &str, text: &str) -> Result<ApiStep, NeedsReload> {
 
 impl MapStep {
     /// `files` are those of the bundle that the pod is brought to; `wanted` notes what is compared later.
-    pub async fn carry_out(&self, api: &Api, files: &Files, wanted: &mut ExpectedEntries) -> Result<(), CallError> {
+    pub async fn carry_out(
+        &self,
+        api: &Api,
+        files: &Files,
+        wanted: &mut ExpectedEntries,
+    ) -> Result<(), CallError> {
         match self {
             Self::Set { map, key, value } => {
                 wanted.note(map, key, Some(value));

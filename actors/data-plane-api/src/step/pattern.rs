@@ -1,11 +1,7 @@
 //! Patterns in the files of ACLs: one that comes or goes is a call.
 
 use super::{ApiStep, BLANKS, NeedsReload, check_entry, unproven::Unproven};
-use crate::{
-    call_error::CallError,
-    client::Api,
-    responses::ResponseMeaning,
-};
+use crate::{call_error::CallError, client::Api, responses::ResponseMeaning};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A pattern that comes to its list, or goes.

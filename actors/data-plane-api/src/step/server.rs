@@ -6,12 +6,7 @@ mod expected;
 mod lingering;
 
 use super::{ApiStep, NeedsReload};
-use crate::{
-    call_error::CallError,
-    client::Api,
-    memory::PodMemory,
-    target::ApplyTarget,
-};
+use crate::{call_error::CallError, client::Api, memory::PodMemory, target::ApplyTarget};
 pub(crate) use change::ServerChange;
 pub(crate) use expected::ExpectedServers;
 use haptic_model::operation::ServerState;

@@ -181,7 +181,9 @@ impl Handler<ReloadRefused> for FleetActor {
     type Result = ();
 
     fn handle(&mut self, ReloadRefused(pod, refused): ReloadRefused, _: &mut Self::Context) {
-        if let Some(refused) = refused.as_ref().as_ref().filter(|refused| refused.counts(&pod, &self.states())) {
+        if let Some(refused) = &*refused
+            && refused.counts(&pod, &self.states())
+        {
             self.publishers.failed_reloads.update(|failed| failed.with(refused.report.clone()));
         }
     }

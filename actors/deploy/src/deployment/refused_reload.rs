@@ -52,9 +52,8 @@ mod tests {
         };
         let (sick, sound) = (test_pods::pod("a", "1"), test_pods::pod("b", "2"));
         let counts = |millis, other: Option<(u16, Option<Running>)>| {
-            let other = other.map(|(minor, running)| {
-                (sound.clone(), PodState { running, ..test_pods::answered(minor) })
-            });
+            let other = other
+                .map(|(minor, running)| (sound.clone(), PodState { running, ..test_pods::answered(minor) }));
             let states = other.into_iter().chain([(sick.clone(), test_pods::answered(4))]).collect();
             let refused_for = Duration::from_millis(millis);
             RefusedReload { report: report.clone(), refused_for }.counts(&sick, &states)

@@ -7,8 +7,8 @@ use crate::document::{Document, Line, Section, SectionKind};
 use crate::expressions::{Calls, WordFormat, calls, embedded, places};
 use crate::keywords::nearest_name;
 use crate::problem::{Code, Problem};
-use haptic_model::HaproxyVersion;
 use crate::views::{Bases, FileReference, ReferenceKind, UseBackend, backend_names, file_references_below};
+use haptic_model::HaproxyVersion;
 
 /// For how many names that are not there the nearest one is looked for.
 const SUGGESTED: usize = 20;
@@ -68,7 +68,12 @@ pub(super) fn backends_needed(section: &Section<'_>) -> impl Iterator<Item = Use
         .filter(move |used| !used.dynamic && (!used.is_default || Some(used.line) == last_default))
 }
 
-fn userlists(document: &Document<'_>, version: HaproxyVersion, disabled: &[bool], problems: &mut Vec<Problem>) {
+fn userlists(
+    document: &Document<'_>,
+    version: HaproxyVersion,
+    disabled: &[bool],
+    problems: &mut Vec<Problem>,
+) {
     if !document.text.contains("http_auth")
         || has_unknown_name(document, |kind| *kind == SectionKind::Userlist)
     {

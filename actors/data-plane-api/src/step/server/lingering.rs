@@ -1,11 +1,7 @@
 //! Servers that go while connections still keep them: HAProxy has them in maintenance until the last one ends.
 
 use crate::{
-    call_error::CallError,
-    client::Api,
-    error::ApiError,
-    memory::PodMemory,
-    responses::ResponseMeaning,
+    call_error::CallError, client::Api, error::ApiError, memory::PodMemory, responses::ResponseMeaning,
     target::ApplyTarget,
 };
 use haptic_haproxy::{Document, Section, SectionKind, views::servers};

@@ -270,7 +270,8 @@ impl Scene {
         let supervision = Supervision::new(Health::new()).on_escalate(|actor| panic!("{actor} escalated"));
         let arbiter = actix::Arbiter::current();
         let plans = PlanCache::new();
-        FleetArguments { topics, events, plans, connect, arbiter, supervision }.deploy_to(target(), publishers);
+        FleetArguments { topics, events, plans, connect, arbiter, supervision }
+            .deploy_to(target(), publishers);
         Self {
             pod,
             leadership,
