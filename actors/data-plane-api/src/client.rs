@@ -139,7 +139,7 @@ pub(crate) struct ApiFile {
     /// The reload that the API asked for.
     pub reload: Option<String>,
     /// What it tells of a certificate.
-    pub told: Option<Digest>,
+    pub certificate_digest: Option<Digest>,
 }
 
 /// A change, unless HAProxy or the API refused it.
@@ -427,7 +427,7 @@ impl Api {
         let reply = self.send(call).await?;
         if reply.status.is_success() {
             let reload = reply.header("Reload-Id").map(str::to_owned);
-            return Ok(Ok(ApiFile { reload, told: certificate_digest(&reply) }));
+            return Ok(Ok(ApiFile { reload, certificate_digest: certificate_digest(&reply) }));
         }
         Ok(Err(ApiRefusal::of(&reply)))
     }

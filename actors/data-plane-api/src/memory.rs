@@ -34,7 +34,7 @@ pub(crate) struct PodMemory {
     /// What is in the pod's storage: files whose content was sent or read.
     pub stored: BTreeMap<String, Digest>,
     /// What the API told of certificates after they were written.
-    pub told: BTreeMap<String, Digest>,
+    pub certificates: BTreeMap<String, Digest>,
     /// The configuration's version when it was last read or written here: another one is somebody else's.
     pub version: Option<u64>,
     /// The worker that ran last.

@@ -139,8 +139,10 @@ impl PodSession<'_> {
         files::delete_others(self.api, self.layout, target, self.memory).await.map_err(Err)?;
         server::sweep(self.api, self.memory).await.map_err(Err)?;
         let running = Running { digest: order.target, generation: order.generation };
-        let told = self.memory.told.clone();
-        self.write_record(PodRecord { running, told, unsure: Vec::new(), ..record }).await.map_err(Err)
+        let certificates = self.memory.certificates.clone();
+        self.write_record(PodRecord { running, certificates, unsure: Vec::new(), ..record })
+            .await
+            .map_err(Err)
     }
 
     /// Notes what is on the disk now, beneath what HAProxy runs by now.

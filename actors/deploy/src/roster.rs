@@ -34,19 +34,19 @@ impl Roster {
 
     /// The same, with a topic for what reloads of pods find at fault.
     #[must_use]
-    pub fn complaining_to(self, failed_reloads: Publisher<FailedReloads>) -> Self {
+    pub fn reporting_to(self, failed_reloads: Publisher<FailedReloads>) -> Self {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).failed_reloads = Some(failed_reloads);
         self
     }
 
     /// Says whom the failed reloads of `pod` lead to; unless another pod of its version runs that bundle: then it is the pod's
     /// own trouble, for which nobody else pays. While there are others, they get the time to show it.
-    pub fn complain(&self, pod: &HaproxyPod, complaint: FailureReport, refused_for: Duration) {
+    pub fn report_failure(&self, pod: &HaproxyPod, report: FailureReport, refused_for: Duration) {
         let topics = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let states = topics.states.latest();
         let version = |state: &PodState| state.capabilities.map(|capabilities| capabilities.version);
         let own = states.get(pod).and_then(version);
-        let digest = complaint.rendered.digest;
+        let digest = report.rendered.digest;
         let runs = |state: &PodState| state.running.is_some_and(|running| running.digest == digest);
         let mut alike =
             states.iter().filter(|(other, state)| *other != pod && version(state) == own).peekable();
@@ -55,7 +55,7 @@ impl Roster {
             return;
         }
         if let Some(failed_reloads) = &topics.failed_reloads {
-            failed_reloads.update(|failed| failed.with(complaint));
+            failed_reloads.update(|failed| failed.with(report));
         }
     }
 
@@ -141,14 +141,14 @@ mod tests {
     #[test]
     fn what_one_pod_refuses_and_another_of_its_version_runs_is_nobodys_fault() {
         let ((states, _), (fleet, _)) = (topic(PodStates::new()), topic(Fleet::default()));
-        let (complaints, said) = topic(FailedReloads::default());
-        let roster = Roster::new(states, fleet).complaining_to(complaints);
+        let (publisher, failed_reloads) = topic(FailedReloads::default());
+        let roster = Roster::new(states, fleet).reporting_to(publisher);
         let (sick, sound) = (pod("a", "1"), pod("b", "2"));
         roster.set_pods(&[sick.clone(), sound.clone()]);
         roster.update(&sick, answer(4));
         let rendered = test_bundles::basis(Digest::of(b"x"));
         let running = Running { digest: rendered.digest, generation: Generation(1) };
-        let complaint = || FailureReport {
+        let report = || FailureReport {
             rendered: rendered.clone(),
             good: None,
             objects: Vec::new(),
@@ -164,19 +164,23 @@ mod tests {
         };
         let (at_once, long) = (Duration::from_millis(200), Duration::from_secs(4));
         roster.update(&sound, runs(4));
-        roster.complain(&sick, complaint(), long);
-        assert!(said.latest().0.is_empty());
+        roster.report_failure(&sick, report(), long);
+        assert!(failed_reloads.latest().0.is_empty());
         roster.update(&sound, runs(2));
-        roster.complain(&sick, complaint(), at_once);
-        assert_eq!(said.latest().0.len(), 1, "another version may well take it");
+        roster.report_failure(&sick, report(), at_once);
+        assert_eq!(failed_reloads.latest().0.len(), 1, "another version may well take it");
         roster.update(&sound, |state| {
             answer(4)(state);
             state.running = None;
         });
-        roster.complain(&sick, complaint(), at_once);
-        assert_eq!(said.latest().0.len(), 1, "the other pod may be about to show that it can be run");
-        (0..20).for_each(|_| roster.complain(&sick, complaint(), long));
-        assert_eq!(said.latest().0.len(), 8, "only the newest are kept");
+        roster.report_failure(&sick, report(), at_once);
+        assert_eq!(
+            failed_reloads.latest().0.len(),
+            1,
+            "the other pod may be about to show that it can be run"
+        );
+        (0..20).for_each(|_| roster.report_failure(&sick, report(), long));
+        assert_eq!(failed_reloads.latest().0.len(), 8, "only the newest are kept");
     }
 
     #[test]

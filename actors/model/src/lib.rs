@@ -45,7 +45,7 @@ pub use generation::Generation;
 pub use haptic_text::ObjectRef;
 pub use host_holds::{HostHold, HostHolds};
 pub use layout::Layout;
-pub use limits::{AllLeftOut, Limit, LimitReached, Oversized, RejectedObjects, StoreLimits};
+pub use limits::{AllRejected, Limit, LimitReached, Oversized, RejectedObjects, StoreLimits};
 pub use mass_deletion::{MassDeletion, MassDeletions, Remarks};
 pub use object::Object;
 pub use object_json::ObjectJson;

@@ -13,7 +13,7 @@ const MADE_ELSEWHERE: [(&str, &str); 9] = [
     ("failed_reloads", "fleet"),
     ("fleet", "fleet"),
     ("leadership", "leader, fence"),
-    ("left_out", "watches"),
+    ("rejected", "watches"),
     ("missing", "watches"),
     ("pods", "fleet"),
     ("snapshots", "watches, stores"),

@@ -151,12 +151,12 @@ fn folder_of(path: &Path) -> &Path {
 }
 
 fn watch_folder(path: &Path, changed: Arc<Notify>) -> Result<notify::RecommendedWatcher, String> {
-    let told = move |event: notify::Result<notify::Event>| {
+    let on_event = move |event: notify::Result<notify::Event>| {
         if event.map_or(true, |event| may_have_changed(event.kind)) {
             changed.notify_one();
         }
     };
-    let mut watcher = notify::recommended_watcher(told).map_err(|e| e.to_string())?;
+    let mut watcher = notify::recommended_watcher(on_event).map_err(|e| e.to_string())?;
     watcher.watch(folder_of(path), RecursiveMode::NonRecursive).map_err(|e| e.to_string())?;
     Ok(watcher)
 }

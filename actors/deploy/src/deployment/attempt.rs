@@ -369,13 +369,13 @@ impl DeployAttempt {
                 }
                 // Once may be the pod's own trouble: a port that a dying worker holds, a moment without memory.
                 let refused_before = self.progress.refused();
-                let complaint = failed_reload::failure_report(
+                let report = failed_reload::failure_report(
                     &message,
                     &target.rendered,
                     self.progress.reached.as_ref().map(|reached| &*reached.rendered),
                 );
-                if let Some((complaint, refused_for)) = complaint.zip(refused_before) {
-                    self.deployment.roster.complain(&self.deployment.pod, complaint, refused_for);
+                if let Some((report, refused_for)) = report.zip(refused_before) {
+                    self.deployment.roster.report_failure(&self.deployment.pod, report, refused_for);
                 }
                 Err(DeployFailure::Refused(failed_reload::explained(&message, bundle)))
             }

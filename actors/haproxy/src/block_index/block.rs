@@ -54,7 +54,7 @@ pub(super) struct Traits {
     pub frontend: bool,
     /// An `.if` without its `.endif`, or the other way round.
     pub unbalanced: bool,
-    /// Its ledger wants to find it again.
+    /// Its aggregate wants to find it again.
     pub marked: bool,
 }
 

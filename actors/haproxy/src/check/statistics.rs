@@ -16,7 +16,7 @@ use crate::{
     keywords::nearest,
     problem::Problem,
     version::Version,
-    views::{Bases, ReferenceKind, beyond},
+    views::{Bases, ReferenceKind, privileged_uses},
 };
 use haptic_model::crd::Allowance;
 use std::{collections::HashMap, hash::Hash};
@@ -42,7 +42,7 @@ pub(super) struct CheckStatistics {
     userlists_used: NameCounts<Box<str>>,
     files_used: NameCounts<(ReferenceKind, Box<str>)>,
     /// What reaches beyond HAProxy; for files by their paths.
-    beyond: NameCounts<(Allowance, Option<Box<str>>)>,
+    privileged: NameCounts<(Allowance, Option<Box<str>>)>,
     /// Backends and userlists whose names come from environment variables.
     unknown_backends: usize,
     unknown_userlists: usize,
@@ -105,14 +105,14 @@ impl CheckStatistics {
         for file in files_needed(block, bases) {
             self.files_used.change((file.kind, file.path.into()), by);
         }
-        for beyond in beyond(block, bases) {
-            self.beyond.change((beyond.needs, beyond.is_file.then(|| beyond.word.into())), by);
+        for used in privileged_uses(block, bases) {
+            self.privileged.change((used.needs, used.is_file.then(|| used.word.into())), by);
         }
     }
 
     /// What the blocks need to be allowed; for files with their paths.
     pub fn needs(&self) -> impl Iterator<Item = (Allowance, Option<&str>)> {
-        self.beyond.of.keys().map(|(needs, path)| (*needs, path.as_deref()))
+        self.privileged.of.keys().map(|(needs, path)| (*needs, path.as_deref()))
     }
 
     /// Whether no block has a problem and all names agree.

@@ -60,7 +60,7 @@ pub(super) struct Scene {
     pub(super) config_cell: Publisher<Option<Arc<ActiveConfig>>>,
     pub(super) events: mpsc::Receiver<Envelope<Event>>,
     pub(super) states: Topic<PodStates>,
-    pub(super) complaints: Topic<FailedReloads>,
+    pub(super) failed_reloads: Topic<FailedReloads>,
     pub(super) generation: u64,
     /// As templates see it.
     pub(super) fleet: Arc<Fleet>,
@@ -257,8 +257,8 @@ impl Scene {
         let (refused, bad) = topic(None);
         let (config_writer, config_reader) = topic(Some(Arc::clone(&config)));
         let ((states, states_read), (fleet, _)) = (topic(PodStates::new()), topic(Fleet::default()));
-        let (complaint, complaints) = topic(FailedReloads::default());
-        let roster = Roster::new(states, fleet).complaining_to(complaint);
+        let (publisher, failed_reloads) = topic(FailedReloads::default());
+        let roster = Roster::new(states, fleet).reporting_to(publisher);
         roster.set_pods(&[target()]);
         let (events, received) = Events::channel(100);
         let double = pod.clone();
@@ -284,7 +284,7 @@ impl Scene {
             config_cell: config_writer,
             events: received,
             states: states_read,
-            complaints,
+            failed_reloads,
             generation: 0,
             fleet: Arc::default(),
             snapshots: Snapshots::default(),

@@ -148,7 +148,7 @@ async fn what_a_pod_cannot_carry_out_is_nobodys_fault_however_often_and_tried_ag
         assert!(scene.failed().await.contains("the pod could not carry it out: No space left on device"));
     }
     assert_eq!(scene.deployed().await.0, 2);
-    assert!(scene.complaints.latest().0.is_empty());
+    assert!(scene.failed_reloads.latest().0.is_empty());
 }
 
 #[actix_rt::test]
@@ -160,10 +160,10 @@ async fn a_bundle_that_haproxy_refuses_twice_is_what_changed_ones_fault() {
     scene.script([refused(false), refused(false)]);
     scene.validate(after);
     scene.failed().await;
-    assert!(scene.complaints.latest().0.is_empty(), "once may be the pod's own trouble");
+    assert!(scene.failed_reloads.latest().0.is_empty(), "once may be the pod's own trouble");
     scene.failed().await;
-    let complaint = scene.complaints.latest().0.first().cloned().expect("a complaint");
-    assert_eq!(complaint.objects.iter().map(|(object, _)| &*object.name).collect::<Vec<_>>(), ["b"]);
+    let report = scene.failed_reloads.latest().0.first().cloned().expect("a report");
+    assert_eq!(report.objects.iter().map(|(object, _)| &*object.name).collect::<Vec<_>>(), ["b"]);
 }
 
 #[actix_rt::test]
