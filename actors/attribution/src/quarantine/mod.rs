@@ -33,12 +33,14 @@
 //!
 //! Pure: snapshots in, snapshots out. Who finds objects at fault, and who tells of it, is elsewhere.
 
+mod accusation;
 mod entry;
 mod namespace_backoff;
 mod overlay;
 mod trial;
 
 use crate::faults::Faults;
+use accusation::{Accusation, AccusationOutcome, Accused};
 use entry::{FoundBy, QuarantineEntry, Replacement};
 use haptic_model::{
     ActiveConfig, Diagnostic, FailureReport, Fleet, Generation, HaproxyVersion, Object, ObjectRef,
@@ -204,15 +206,7 @@ impl QuarantineState {
         given: &GivenInputs<'_>,
         timing: &RenderTiming<'_>,
     ) {
-        let known = Arc::downgrade(report);
-        if self.received.iter().any(|(received, _)| received.ptr_eq(&known)) {
-            return;
-        }
-        self.received.push((known, report.rendered.generation));
-        if self.received.len() > MOST_REPORTS {
-            self.received.remove(0);
-        }
-        if report.rendered.config.revision != given.config.revision {
+        if !self.remember(report) || report.rendered.config.revision != given.config.revision {
             return;
         }
         let accused = report.objects.iter().chain(&report.suspects);
@@ -220,84 +214,52 @@ impl QuarantineState {
         if self.trial.takes(report, &reads, given, timing) {
             return;
         }
-        let good = report.good.as_ref().or(timing.good);
         let tainted = self.refuse_again(report, &reads, timing);
-        let settings =
-            entry::changed_settings(given.config, good, &report.rendered.snapshots, given.snapshots);
-        let proven = report.objects.iter().map(|of| (of, false));
-        for ((object, why), suspected) in proven.chain(suspects(report, good).map(|of| (of, true))) {
-            let checked = entry::find(&report.rendered.snapshots, object).map(|(object, _)| object.clone());
-            let Some(checked) = checked else { continue };
-            let read = reads.get(object).map(Vec::as_slice).unwrap_or_default();
-            // With nothing of its own namespace changed it is at fault for what the settings say now: these go back, or it would lose what
-            // it had.
-            let is_as_before = good.is_some_and(|good| {
-                entry::changed_for(object, read, &good.snapshots, given.snapshots).is_empty()
-            });
-            if is_as_before && !settings.is_empty() {
-                self.hold_settings(
-                    &settings,
-                    why,
-                    suspected,
-                    report,
-                    given,
-                    &RenderTiming { good, ..*timing },
-                );
-                continue;
-            }
-            // A renderer that restarts receives old reports again.
-            let has_passed = timing.good.is_some_and(|good| {
-                good.generation > report.rendered.generation
-                    && entry::find(&good.snapshots, object).is_some_and(|(of, _)| entry::same(of, &checked))
-            });
-            if (has_passed && report.good.is_none()) || tainted.contains(object) {
-                continue;
-            }
-            let known = self.entries.get(object);
-            let was = known.is_some_and(|entry| entry.replaces(&checked));
-            // Of two pods that fail alike, each sends a report.
-            let is = known.is_none()
-                && entry::find(given.snapshots, object).is_some_and(|(now, _)| entry::same(now, &checked));
-            if was || is {
-                let failures = self.failures.entry(object.clone()).or_default();
-                *failures += 1;
-                // It was found with something else than there is, such as the former version of what waits.
-                let is_mended = entry::is_mended(read, &report.rendered.snapshots, given.snapshots);
-                if is_mended && !suspected && *failures == 1 {
-                    continue;
+        let accusation = Accusation::new(report, &reads, given, timing, tainted);
+        for accused in accusation.accused() {
+            match accusation.outcome(&accused, self.entries.get(accused.object)) {
+                AccusationOutcome::Served => {}
+                AccusationOutcome::SettingsAtFault => self.hold_settings(&accusation, &accused),
+                AccusationOutcome::AtFault { is_mended } => {
+                    self.hold_accused(&accusation, &accused, is_mended);
                 }
-                let found = match suspected || is_mended {
-                    true => FoundBy::Suspected { failures: *failures, costs_a_reload: report.good.is_some() },
-                    false => FoundBy::ByChecks {
-                        failures: *failures,
-                        seen: entry::seen_by(reads.get(object).map(Vec::as_slice), given.snapshots),
-                    },
-                };
-                self.hold(object, why.clone(), found, given, &RenderTiming { good, ..*timing });
             }
         }
     }
 
-    /// Holds settings, once for all that read them.
-    fn hold_settings(
-        &mut self,
-        settings: &[Arc<ObjectRef>],
-        why: &Diagnostic,
-        suspected: bool,
-        report: &FailureReport,
-        given: &GivenInputs<'_>,
-        timing: &RenderTiming<'_>,
-    ) {
-        for one in settings.iter().filter(|one| !self.entries.contains_key(*one)).collect::<Vec<_>>() {
-            let failures = self.failures.entry(one.clone()).or_default();
-            *failures += 1;
-            let failures = *failures;
-            let found = match suspected {
-                true => FoundBy::Suspected { failures, costs_a_reload: report.good.is_some() },
-                false => FoundBy::ByChecks { failures, seen: Vec::new() },
-            };
-            self.hold(one, why.clone(), found, given, timing);
+    /// Whether it is a new report; from now on it is not.
+    fn remember(&mut self, report: &Arc<FailureReport>) -> bool {
+        let known = Arc::downgrade(report);
+        if self.received.iter().any(|(received, _)| received.ptr_eq(&known)) {
+            return false;
         }
+        self.received.push((known, report.rendered.generation));
+        if self.received.len() > MOST_REPORTS {
+            self.received.remove(0);
+        }
+        true
+    }
+
+    fn hold_accused(&mut self, accusation: &Accusation<'_>, accused: &Accused<'_>, is_mended: bool) {
+        let failures = self.count_failure(accused.object);
+        if let Some(found) = accusation.found_by(accused, is_mended, failures) {
+            self.hold(accused.object, accused.why.clone(), found, accusation.given, &accusation.timing);
+        }
+    }
+
+    /// Holds settings, once for all that read them.
+    fn hold_settings(&mut self, accusation: &Accusation<'_>, accused: &Accused<'_>) {
+        let new = accusation.settings.iter().filter(|one| !self.entries.contains_key(*one));
+        for one in new.collect::<Vec<_>>() {
+            let found = accusation.settings_found_by(accused, self.count_failure(one));
+            self.hold(one, accused.why.clone(), found, accusation.given, &accusation.timing);
+        }
+    }
+
+    fn count_failure(&mut self, object: &Arc<ObjectRef>) -> u32 {
+        let failures = self.failures.entry(object.clone()).or_default();
+        *failures += 1;
+        *failures
     }
 
     /// Counts the refusal against the namespaces at fault. Gives those objects of throttled ones that are served as before when what
@@ -487,22 +449,6 @@ impl QuarantineState {
         self.entries.insert(object.clone(), entry);
         true
     }
-}
-
-/// Those of the suspects of a report that are held. One whose own object is as it was when it was `good` (something else changed
-/// that its block reads) would lose what has always been served: it is spared as long as somebody else is held.
-fn suspects<'c>(
-    report: &'c FailureReport,
-    good: Option<&RenderBasis>,
-) -> impl Iterator<Item = &'c (Arc<ObjectRef>, Diagnostic)> {
-    let now = &report.rendered.snapshots;
-    let changed =
-        |object: &ObjectRef| good.is_none_or(|good| !entry::is_same_in(object, &good.snapshots, now));
-    let is_changed: Vec<bool> = report.suspects.iter().map(|(object, _)| changed(object)).collect();
-    let others_are_held = !report.objects.is_empty() || is_changed.contains(&true);
-    let held =
-        report.suspects.iter().zip(is_changed).filter(move |(_, changed)| *changed || !others_are_held);
-    held.map(|(suspect, _)| suspect)
 }
 
 /// Half of these: of several namespaces some as wholes, so that one that is at fault is soon alone.
