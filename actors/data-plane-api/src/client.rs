@@ -122,7 +122,6 @@ pub(crate) struct Loaded {
     description: String,
 }
 
-/// An entry of a map.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub(crate) struct MapEntry {
     #[serde(default)]

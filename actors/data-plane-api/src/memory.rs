@@ -16,7 +16,6 @@ use std::{
 /// The files of a bundle, haproxy.cfg among them, by path.
 pub(crate) type Files = BTreeMap<String, (Digest, Arc<str>)>;
 
-/// The memory of one pod.
 #[derive(Default)]
 pub(crate) struct PodMemory {
     /// The versions of the API and of HAProxy.

@@ -29,7 +29,6 @@ pub(super) enum Inherited {
     Several,
 }
 
-/// A block.
 #[derive(Debug)]
 pub(super) struct ConfigBlock {
     pub fragments: Box<[Fragment]>,

@@ -12,7 +12,6 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// An evaluator of one language.
 pub(crate) trait LanguageEvaluator<'p> {
     fn machine(&mut self) -> &mut Machine<'p>;
 }

@@ -44,7 +44,6 @@ pub(super) struct LevelShare {
     pub left_out: usize,
 }
 
-/// All levels.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HostnameLevels {
     asked: BTreeMap<Arc<str>, LiteMap<RouteId, Vec<Arc<LevelEntry>>>>,

@@ -41,7 +41,6 @@ pub(super) struct BackendClient {
     pub secret: NamespacedName,
 }
 
-/// All policies.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct BackendPolicies {
     /// By Service and, where it is for one port only, the name of that.

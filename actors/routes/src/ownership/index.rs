@@ -644,7 +644,6 @@ impl RouteIndex {
         self.hosts.get(host).map(|host| &host.tls)
     }
 
-    /// All hosts.
     pub(crate) fn hosts(&self) -> &Hosts {
         &self.hosts
     }
