@@ -356,7 +356,7 @@ impl CommandFailure {
     /// Prints what is wrong; only the exit code is left.
     #[must_use]
     pub fn printed(problems: &[Diagnostic]) -> Self {
-        output::complain_about(problems);
+        output::print_problems(problems);
         Self::Exit(1)
     }
 

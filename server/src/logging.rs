@@ -193,7 +193,7 @@ impl Handler<ConfigActivated> for LogLevelActor {
 }
 
 /// Our own words at `level`; libraries only when something is wrong, unless everything is asked for. A server that is
-/// being stopped complains that it has no workers: that is no news. What the API server refuses, and that it is away, we say
+/// being stopped logs that it has no workers: that is no news. What the API server refuses, and that it is away, we say
 /// ourselves; the client would add an error to each try.
 fn filter(level: &str) -> EnvFilter {
     if std::env::var_os("RUST_LOG").is_some_and(|asked| !asked.is_empty())

@@ -16,7 +16,7 @@ fn main() -> ExitCode {
     }
     // Before anything may use TLS: with two providers linked, rustls would panic at first use.
     if rustls::crypto::ring::default_provider().install_default().is_err() {
-        haptic::output::complain("another TLS provider is already installed; this is a bug in HAPTIC");
+        haptic::output::print_problem("another TLS provider is already installed; this is a bug in HAPTIC");
         return ExitCode::FAILURE;
     }
     haptic::command::dispatch()

@@ -1,4 +1,4 @@
-//! What the command line prints: results on standard output, complaints on standard error.
+//! What the command line prints: results on standard output, problems on standard error.
 
 use haptic_inspect::terminal;
 use haptic_model::{Diagnostic, Severity};
@@ -61,13 +61,13 @@ pub fn json(value: &impl Serialize) -> io::Result<String> {
     Ok(format!("{text}\n"))
 }
 
-/// Prints a complaint; there is nowhere to report its own failure to.
-pub fn complain(text: &str) {
+/// Prints a problem; there is nowhere to report its own failure to.
+pub fn print_problem(text: &str) {
     drop(writeln!(anstream::stderr(), "{} {}", "haptic:".bold(), terminal::safe(text)));
 }
 
 /// Prints each diagnostic as a paragraph on standard error.
-pub fn complain_about(diagnostics: &[Diagnostic]) {
+pub fn print_problems(diagnostics: &[Diagnostic]) {
     for diagnostic in diagnostics {
         let mark = match diagnostic.severity {
             Severity::Error => "error:".red().bold().to_string(),

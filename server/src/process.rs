@@ -121,7 +121,7 @@ pub async fn until_signal<T>(
 /// The exit code of the first signal. A thread of its own waits for it, because the work may keep its own thread busy: a
 /// little later, or at a second signal, the process ends whatever it does.
 fn signalled() -> std::io::Result<oneshot::Receiver<u8>> {
-    let (tell, told) = oneshot::channel();
+    let (sender, receiver) = oneshot::channel();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut signals = {
         let _handlers_belong_to_it = runtime.enter();
@@ -130,7 +130,7 @@ fn signalled() -> std::io::Result<oneshot::Receiver<u8>> {
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         runtime.block_on(async move {
             let code = if signals.next().await == "SIGINT" { INTERRUPTED } else { TERMINATED };
-            if tell.send(code).is_ok() {
+            if sender.send(code).is_ok() {
                 tokio::select! {
                     () = tokio::time::sleep(TIDIES_UP) => {}
                     _ = signals.next() => {}
@@ -139,7 +139,7 @@ fn signalled() -> std::io::Result<oneshot::Receiver<u8>> {
             std::process::exit(code.into());
         });
     })?;
-    Ok(told)
+    Ok(receiver)
 }
 
 /// Runs the whole controller until a signal ends it. `began` sees the pipeline once it runs.
@@ -180,7 +180,7 @@ pub async fn control(
         served = servers.serve(&front, readers.config) => served.map_err(CommandFailure::because)?,
         signal = signals.next() => tracing::info!(signal, "shutting down; a second signal ends at once"),
     }
-    let told = tokio::time::Instant::now();
+    let signalled_at = tokio::time::Instant::now();
     let webhook = |config: &ActiveConfig| config.spec.controller.webhook.is_some();
     let asked = front.admission.filter(|_| config.latest().as_ref().as_ref().is_some_and(|c| webhook(c)));
     let pipeline = std::rc::Rc::new(pipeline);
@@ -198,7 +198,7 @@ pub async fn control(
         })
         .phase("webhook", ASKED_AFTER_THE_END + Duration::from_secs(11), async move {
             if let Some(admission) = asked {
-                tokio::time::sleep_until(told + ASKED_AFTER_THE_END).await;
+                tokio::time::sleep_until(signalled_at + ASKED_AFTER_THE_END).await;
                 servers.end_webhook(&admission).await;
             }
         })

@@ -252,7 +252,7 @@ impl Wiring {
             validators: haptic_inspect::validators(),
             accepted: Arc::new(publishers.accepted),
             state: Arc::new(publishers.state),
-            judged: Arc::new(publishers.judged),
+            config_verdict: Arc::new(publishers.config_verdict),
             remarks: Arc::new(publishers.remarks),
             events: self.events.clone(),
         };
@@ -300,7 +300,7 @@ impl Wiring {
             .subscribes(&self.readers.config)
             .subscribes(&self.readers.snapshots)
             .subscribes(&self.readers.fleet)
-            .subscribes(&self.edges.complaints)
+            .subscribes(&self.edges.failure_reports)
             .subscribes(&self.edges.failed_reloads)
             .subscribes(&self.readers.quarantine)
             .subscribes(&self.readers.validated)
@@ -330,7 +330,7 @@ impl Wiring {
             candidate: Arc::new(publishers.candidate),
             validated: Arc::new(publishers.validated),
             refused: Arc::new(publishers.refused),
-            complaints: Arc::new(publishers.complaints),
+            failure_reports: Arc::new(publishers.failure_reports),
             events: self.events.clone(),
         };
         Spec::named("validate")

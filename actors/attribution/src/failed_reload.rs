@@ -84,7 +84,7 @@ fn place<'b>(rest: &str, bundle: &'b Bundle) -> Option<(&'b Arc<BundleFile>, u32
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::culprits::tests::{bundle_of, piece};
+    use crate::causes::tests::{bundle_of, piece};
     use haptic_model::{ActiveConfig, FileKey, Generation, Object, Snapshot, Snapshots};
     use haptic_text::{Blame, Fragment, LineBlame, Text};
 
@@ -173,8 +173,8 @@ mod tests {
                 words.replace("Cannot", "planted-host cannot").replace("no more", "planted-host has no");
             let told = explained(&words, &new.bundle);
             assert!(!told.contains("planted") && told.contains("[redacted]"), "{told}");
-            let complaint = failure_report(&words, &new, Some(&old)).unwrap();
-            let why = &complaint.objects[0].1;
+            let report = failure_report(&words, &new, Some(&old)).unwrap();
+            let why = &report.objects[0].1;
             assert!(!format!("{why:?}").contains("planted") && why.message.contains("[redacted]"), "{why}");
         }
     }

@@ -1,14 +1,14 @@
 //! Who is at fault, and what is rendered in the place of it.
 //!
 //! A render names the objects that fail ([`faults`]), HAProxy's words about a reload lead to a line ([`failed_reload`]), and where a check names
-//! nobody, objects are [searched](culprits) for. What is found is held back ([`quarantine`]), version by version, until something changes. A
+//! nobody, objects are [searched](causes) for. What is found is held back ([`quarantine`]), version by version, until something changes. A
 //! review asks which faults a change [`brings`](brought), and which [part](changed_part) of a bundle it can have made invalid.
 //!
 //! Pure: who renders and who checks is given.
 
 pub mod brought;
+pub mod causes;
 pub mod changed_part;
-pub mod culprits;
 pub mod failed_reload;
 pub mod faults;
 pub mod quarantine;

@@ -122,29 +122,29 @@ impl EventLog {
     }
 
     /// Says what happened.
-    pub fn format(&mut self, event: &Event, moment: &EventContext<'_>) -> LogLine {
-        self.learn(event, moment);
-        let (mut level, text) = self.message(event, moment);
+    pub fn format(&mut self, event: &Event, context: &EventContext<'_>) -> LogLine {
+        self.learn(event, context);
+        let (mut level, text) = self.message(event, context);
         if let Event::Warned { generation, diagnostic } = event
             && self.warned_before(*generation, diagnostic)
         {
             level = MessageLevel::Debug;
         }
-        if self.recent.is_repeated(event, moment.now) {
+        if self.recent.is_repeated(event, context.now) {
             level = level.min(MessageLevel::Debug);
         }
         LogLine { level, text, object: self.object_of(event) }
     }
 
-    fn learn(&mut self, event: &Event, moment: &EventContext<'_>) {
-        self.recent.keep(event, moment);
+    fn learn(&mut self, event: &Event, context: &EventContext<'_>) {
+        self.recent.keep(event, context);
         match event {
             Event::ReconcileStarted { generation, cause, waited } => {
-                let at = moment.now.checked_sub(*waited).unwrap_or(moment.now);
+                let at = context.now.checked_sub(*waited).unwrap_or(context.now);
                 self.remember(*generation, cause, at);
             }
             Event::Validated { generation, .. } => self.good = Some(*generation),
-            _ => self.rollout.learn(event, moment.now),
+            _ => self.rollout.learn(event, context.now),
         }
     }
 
@@ -204,27 +204,27 @@ impl EventLog {
     }
 
     /// Sentences that need what is remembered; all others are in [`messages`].
-    fn message(&self, event: &Event, moment: &EventContext<'_>) -> (MessageLevel, String) {
+    fn message(&self, event: &Event, context: &EventContext<'_>) -> (MessageLevel, String) {
         match event {
             Event::Deployed { .. } | Event::DeployFailed { .. } => self.rollout.message(
                 event,
-                moment,
+                context,
                 event.generation().and_then(|generation| self.trigger(generation)),
             ),
-            Event::RenderFailed { .. } | Event::ValidationFailed { .. } => self.refusal(event, moment),
+            Event::RenderFailed { .. } | Event::ValidationFailed { .. } => self.refusal(event, context),
             Event::ConfigAccepted { .. } => {
                 let (level, mut text) = messages::plain(event);
                 let refused =
-                    self.recent.count_since_last(event.kind(), "ConfigRejected", moment.now, MINUTES_5);
+                    self.recent.count_since_last(event.kind(), "ConfigRejected", context.now, MINUTES_5);
                 if refused > 0 {
                     text.push_str(&format!(", after {refused} that were refused"));
                 }
                 (level, text)
             }
-            Event::ConfigRejected { .. } => self.counted(event, None, moment, MINUTES_5),
-            Event::WatchFailed { resource, .. } => self.counted(event, Some(resource), moment, MINUTES_5),
-            Event::DriftFound { pod, .. } => self.counted(event, Some(pod), moment, HOUR),
-            Event::LeadershipChanged { .. } => self.counted(event, None, moment, HOUR),
+            Event::ConfigRejected { .. } => self.counted(event, None, context, MINUTES_5),
+            Event::WatchFailed { resource, .. } => self.counted(event, Some(resource), context, MINUTES_5),
+            Event::DriftFound { pod, .. } => self.counted(event, Some(pod), context, HOUR),
+            Event::LeadershipChanged { .. } => self.counted(event, None, context, HOUR),
             Event::PodDiscovered { .. } | Event::PodGone { .. } => {
                 let (level, text) = messages::plain(event);
                 (level, format!("{text} ({} now)", messages::counted(self.rollout.pods(), "pod")))
@@ -238,18 +238,18 @@ impl EventLog {
         &self,
         event: &Event,
         subject: Option<&str>,
-        moment: &EventContext<'_>,
+        context: &EventContext<'_>,
         within: Duration,
     ) -> (MessageLevel, String) {
         let (level, mut text) = messages::plain(event);
-        let times = self.recent.count(event.kind(), subject, moment.now, within);
+        let times = self.recent.count(event.kind(), subject, context.now, within);
         if times > 1 {
             text.push_str(&format!(" ({times} times within {})", messages::window(within)));
         }
         (level, text)
     }
 
-    fn refusal(&self, event: &Event, moment: &EventContext<'_>) -> (MessageLevel, String) {
+    fn refusal(&self, event: &Event, context: &EventContext<'_>) -> (MessageLevel, String) {
         let (generation, what, diagnostics) = match event {
             Event::RenderFailed { generation, diagnostics, .. } => {
                 (generation, "did not render".to_owned(), diagnostics)
@@ -260,7 +260,7 @@ impl EventLog {
             _ => return messages::plain(event),
         };
         let caused = self.trigger(*generation).map(|trigger| {
-            format!(", triggered by {} {} before,", trigger.text, messages::ms(moment.now - trigger.at))
+            format!(", triggered by {} {} before,", trigger.text, messages::ms(context.now - trigger.at))
         });
         let stays = match self.good {
             Some(good) => format!("the last good one, {good}, stays"),
@@ -271,8 +271,8 @@ impl EventLog {
             caused.unwrap_or_default(),
             messages::first(diagnostics)
         );
-        let times = self.recent.count("RenderFailed", None, moment.now, MINUTES_5)
-            + self.recent.count("ValidationFailed", None, moment.now, MINUTES_5);
+        let times = self.recent.count("RenderFailed", None, context.now, MINUTES_5)
+            + self.recent.count("ValidationFailed", None, context.now, MINUTES_5);
         if times > 1 {
             text.push_str(&format!(" ({times} refused within {})", messages::window(MINUTES_5)));
         }

@@ -27,8 +27,8 @@ const IN_FLIGHT: usize = 64;
 pub(crate) struct MetricsRecorder {
     /// What each generation's render took, until its validation ends.
     rendered: BTreeMap<Generation, Duration>,
-    /// Templates that have had untracked blocks.
-    untracked: BTreeSet<String>,
+    /// Templates that have had uncacheable blocks.
+    uncacheable: BTreeSet<String>,
 }
 
 impl MetricsRecorder {
@@ -42,11 +42,11 @@ impl MetricsRecorder {
     pub fn record(&mut self, event: &Event) {
         match event {
             Event::ReconcileStarted { .. } => counter!("haptic_reconciliation_total").increment(1),
-            Event::Rendered { generation, took, kept, printed, untracked, .. } => {
+            Event::Rendered { generation, took, kept, printed, uncacheable, .. } => {
                 self.rendered(*generation, *took);
                 counter!("haptic_render_blocks_total", "result" => "kept").increment(*kept as u64);
                 counter!("haptic_render_blocks_total", "result" => "printed").increment(*printed as u64);
-                self.uncacheable(untracked);
+                self.uncacheable(uncacheable);
             }
             Event::RenderDiffered { .. } => counter!("haptic_render_differences_total").increment(1),
             Event::RenderFailed { diagnostics, .. } => {
@@ -114,7 +114,7 @@ impl MetricsRecorder {
 
     /// A template that has no such blocks any more is shown with 0.
     fn uncacheable(&mut self, blocks: &BTreeMap<Arc<str>, usize>) {
-        let mut counts: BTreeMap<String, usize> = self.untracked.iter().map(|t| (t.clone(), 0)).collect();
+        let mut counts: BTreeMap<String, usize> = self.uncacheable.iter().map(|t| (t.clone(), 0)).collect();
         for (template, count) in blocks {
             let known = counts.contains_key(&**template) || counts.len() < TEMPLATES;
             *counts.entry(if known { template.to_string() } else { "other".to_owned() }).or_default() +=
@@ -123,7 +123,7 @@ impl MetricsRecorder {
         for (template, count) in &counts {
             gauge!("haptic_render_untracked_blocks", "template" => template.clone()).set(as_number(*count));
         }
-        self.untracked = counts.into_keys().collect();
+        self.uncacheable = counts.into_keys().collect();
     }
 
     fn validated(&mut self, generation: Generation, took: Duration) {

@@ -33,7 +33,7 @@ pub struct ConfigOptions {
     /// How the configuration is.
     pub state: Arc<Publisher<ConfigState>>,
     /// The verdict on the newest configuration; `None` at first.
-    pub judged: Arc<Publisher<Option<ConfigVerdict>>>,
+    pub config_verdict: Arc<Publisher<Option<ConfigVerdict>>>,
     /// What the resource says beside its spec.
     pub remarks: Arc<Publisher<Remarks>>,
     /// Who is told.
@@ -116,7 +116,7 @@ impl ConfigActor {
     }
 
     fn publish_state(&self) {
-        self.options.judged.publish_if_changed(self.intake.judgement().cloned());
+        self.options.config_verdict.publish_if_changed(self.intake.judgement().cloned());
         let is_new = self.options.state.publish_if_changed(self.intake.state().clone());
         // A controller that waits says for what: nothing else would be in its log. A refused configuration is an event of its own.
         if let (true, ConfigState::Waiting(what)) = (is_new, self.intake.state()) {

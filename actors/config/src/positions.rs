@@ -55,7 +55,7 @@ fn places(text: &str) -> BTreeMap<String, LineColumn> {
 /// The way from the document to where the parser is.
 #[derive(Default)]
 struct ParserPath {
-    around: Vec<Enclosing>,
+    enclosing: Vec<Enclosing>,
     places: BTreeMap<String, LineColumn>,
 }
 
@@ -75,14 +75,14 @@ impl ParserPath {
         match event {
             Event::MappingStart(..) => {
                 self.note(span);
-                self.around.push(Enclosing::Mapping { key: None });
+                self.enclosing.push(Enclosing::Mapping { key: None });
             }
             Event::SequenceStart(..) => {
                 self.note(span);
-                self.around.push(Enclosing::Sequence { index: 0, name: None });
+                self.enclosing.push(Enclosing::Sequence { index: 0, name: None });
             }
             Event::MappingEnd | Event::SequenceEnd => {
-                self.around.pop();
+                self.enclosing.pop();
                 self.node_ended();
             }
             Event::Scalar(text, ..) => self.scalar(text, span),
@@ -93,7 +93,7 @@ impl ParserPath {
 
     /// A key is where its field stands; every other scalar is a value.
     fn scalar(&mut self, text: &str, span: &Span) {
-        if let Some(Enclosing::Mapping { key: key @ None }) = self.around.last_mut() {
+        if let Some(Enclosing::Mapping { key: key @ None }) = self.enclosing.last_mut() {
             *key = Some(text.to_owned());
             self.note(span);
         } else {
@@ -106,7 +106,7 @@ impl ParserPath {
     /// `name: TEXT` in an element of a list names the element, which is where its name stands.
     fn named(&mut self, text: &str, span: &Span) {
         if let [.., Enclosing::Sequence { name, .. }, Enclosing::Mapping { key: Some(key) }] =
-            &mut *self.around
+            &mut *self.enclosing
             && key == "name"
         {
             *name = Some(text.to_owned());
@@ -118,7 +118,7 @@ impl ParserPath {
     }
 
     fn node_ended(&mut self) {
-        match self.around.last_mut() {
+        match self.enclosing.last_mut() {
             Some(Enclosing::Mapping { key }) => *key = None,
             Some(Enclosing::Sequence { index, name }) => (*index, *name) = (*index + 1, None),
             None => {}
@@ -138,7 +138,7 @@ impl ParserPath {
     }
 
     fn path(&self, element: impl Fn(usize, &Option<String>) -> String) -> String {
-        let steps = self.around.iter().map(|around| match around {
+        let steps = self.enclosing.iter().map(|enclosing| match enclosing {
             Enclosing::Mapping { key } => key.clone().unwrap_or_default(),
             Enclosing::Sequence { index, name } => element(*index, name),
         });

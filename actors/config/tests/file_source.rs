@@ -75,7 +75,7 @@ where
             validators: Validator::built_in(),
             accepted: Arc::new(publisher),
             state: Arc::new(state_writer),
-            judged: Arc::new(topic(None).0),
+            config_verdict: Arc::new(topic(None).0),
             remarks: Arc::new(topic(haptic_model::Remarks::default()).0),
             events: Events::silent(),
         };

@@ -575,7 +575,7 @@ impl PodSession<'_> {
             written,
             worker_pid: self.memory.worker_pid,
             files: others.map(|(path, (digest, _))| (path.clone(), *digest)).collect(),
-            told: self.memory.told.clone(),
+            certificates: self.memory.certificates.clone(),
             half_way: false,
             unsure: Vec::new(),
         }

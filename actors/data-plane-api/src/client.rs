@@ -141,7 +141,6 @@ pub(crate) struct Loaded {
     description: String,
 }
 
-/// An entry of a map.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub(crate) struct MapEntry {
     #[serde(default)]
@@ -158,7 +157,7 @@ pub(crate) struct ApiFile {
     /// The reload that the API asked for.
     pub reload: Option<String>,
     /// What it tells of a certificate.
-    pub told: Option<Digest>,
+    pub certificate_digest: Option<Digest>,
 }
 
 impl Api {
@@ -443,7 +442,7 @@ impl Api {
         let reply = self.send(call).await?;
         if reply.status.is_success() {
             let reload = reply.header("Reload-Id").map(str::to_owned);
-            return Ok(ApiFile { reload, told: certificate_digest(&reply) });
+            return Ok(ApiFile { reload, certificate_digest: certificate_digest(&reply) });
         }
         Err(ApiRefusal::of(&reply).into())
     }

@@ -28,7 +28,7 @@ pub(crate) async fn look(
     memory: &mut PodMemory,
 ) -> Result<bool, ApiError> {
     memory.stored.clear();
-    memory.told.clone_from(&record.told);
+    memory.certificates.clone_from(&record.certificates);
     let mut intact = record.unsure.is_empty();
     for kind in [FileKind::Map, FileKind::Certificate, FileKind::General] {
         let recorded: Vec<(&String, &Digest)> =
@@ -46,8 +46,8 @@ pub(crate) async fn look(
             }
             let found = match kind {
                 FileKind::Certificate if index / CERTIFICATES == turn => {
-                    let told = api.certificate_digest(name).await?;
-                    let is_theirs = record.told.get(path).is_none_or(|told_then| told == Some(*told_then));
+                    let stored = api.certificate_digest(name).await?;
+                    let is_theirs = record.certificates.get(path).is_none_or(|then| stored == Some(*then));
                     is_theirs.then_some(*digest)
                 }
                 FileKind::Certificate => Some(*digest),
@@ -137,11 +137,11 @@ pub(crate) async fn store(
 ) -> Result<Option<String>, CallError> {
     let FileDestination { kind, path, .. } = place;
     memory.stored.remove(path);
-    memory.told.remove(path);
-    let ApiFile { reload, told } = put(api, place, content).await?;
+    memory.certificates.remove(path);
+    let ApiFile { reload, certificate_digest } = put(api, place, content).await?;
     memory.stored.insert(path.to_owned(), Digest::of(content.as_bytes()));
-    let told = told.filter(|_| kind == FileKind::Certificate);
-    memory.told.extend(told.map(|told| (path.to_owned(), told)));
+    let digest = certificate_digest.filter(|_| kind == FileKind::Certificate);
+    memory.certificates.extend(digest.map(|digest| (path.to_owned(), digest)));
     Ok(reload)
 }
 
@@ -174,7 +174,7 @@ pub(crate) async fn delete_others(
         match api.delete_stored(kind, name_of(&path)).await {
             Ok(()) => {
                 memory.stored.remove(&path);
-                memory.told.remove(&path);
+                memory.certificates.remove(&path);
             }
             Err(CallError::Refused(why)) => tracing::debug!(path, why = why.words, "a file stays on the pod"),
             // HAProxy runs what it should all the same.

@@ -35,7 +35,7 @@ pub(crate) async fn status(api: &Api, layout: &Layout, memory: &mut PodMemory) -
         None => {
             // What was stored is no longer, or somebody else's.
             memory.stored.clear();
-            memory.told.clear();
+            memory.certificates.clear();
             false
         }
     };

@@ -16,7 +16,6 @@ use std::{
 /// The files of a bundle, haproxy.cfg among them, by path.
 pub(crate) type Files = BTreeMap<String, (Digest, Arc<str>)>;
 
-/// The memory of one pod.
 #[derive(Default)]
 pub(crate) struct PodMemory {
     /// The versions of the API and of HAProxy.
@@ -34,7 +33,7 @@ pub(crate) struct PodMemory {
     /// What is in the pod's storage: files whose content was sent or read.
     pub stored: BTreeMap<String, Digest>,
     /// What the API told of certificates after they were written.
-    pub told: BTreeMap<String, Digest>,
+    pub certificates: BTreeMap<String, Digest>,
     /// The configuration's version when it was last read or written here: another one is somebody else's.
     pub version: Option<u64>,
     /// The worker that ran last.

@@ -24,8 +24,8 @@ pub(crate) struct PodRecord {
     /// The bundle's other files, as they were sent.
     pub files: BTreeMap<String, Digest>,
     /// What the API told of certificates after they were written, by path.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub told: BTreeMap<String, Digest>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty", rename = "told")]
+    pub certificates: BTreeMap<String, Digest>,
     /// Whether operations were about to be sent: HAProxy may run more than this says. Beside [`Self::ahead`] it says so to
     /// controllers that do not know that field.
     #[serde(default)]

@@ -175,8 +175,8 @@ pub(crate) fn about(said: &str, config_file: &str, sent: &str, written: Option<&
             Some(at_our_line(&line, config_file, documents.as_ref()).into_owned())
         })
         .collect();
-    let told = if lines.is_empty() { said.trim().to_owned() } else { lines.join("\n") };
-    told.chars().take(KEPT).collect()
+    let text = if lines.is_empty() { said.trim().to_owned() } else { lines.join("\n") };
+    text.chars().take(KEPT).collect()
 }
 
 fn is_noise(line: &str) -> bool {

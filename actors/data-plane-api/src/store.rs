@@ -140,8 +140,8 @@ impl PodSession<'_> {
         files::delete_others(self.api, self.layout, target, self.memory).await?;
         server::sweep(self.api, self.memory).await?;
         let running = Running { digest: order.target, generation: order.generation };
-        let told = self.memory.told.clone();
-        self.write_record(PodRecord { running, told, unsure: Vec::new(), ..record }).await?;
+        let certificates = self.memory.certificates.clone();
+        self.write_record(PodRecord { running, certificates, unsure: Vec::new(), ..record }).await?;
         Ok(())
     }
 

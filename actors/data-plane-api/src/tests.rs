@@ -378,14 +378,17 @@ fn files_are_stored_read_and_deleted() {
 #[test]
 fn another_certificate_is_told_otherwise_wherever_it_is_told() {
     on_one_thread(async {
-        let told = async |name: &str| {
+        let digest = async |name: &str| {
             let recorded = recorded("storage-ssl", name);
             let stored = recorded.api.store(FileKind::Certificate, "site.pem", "x", (false, true)).await;
             recorded.is_as_recorded();
-            stored.unwrap().told
+            stored.unwrap().certificate_digest
         };
-        let (other, big, back) =
-            (told("replace-runtime").await, told("replace-big-chain").await, told("replace-back").await);
+        let (other, big, back) = (
+            digest("replace-runtime").await,
+            digest("replace-big-chain").await,
+            digest("replace-back").await,
+        );
         let read = recorded("storage-ssl", "get-metadata");
         let there = read.api.certificate_digest("site.pem").await.unwrap();
         read.is_as_recorded();

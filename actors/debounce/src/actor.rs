@@ -220,7 +220,7 @@ impl DebounceActor {
             config,
             snapshots,
             fleet: fleet.clone().unwrap_or_default(),
-            complaints: [failures.as_deref(), failed_reloads.as_ref().map(|failed| &failed.0)]
+            failure_reports: [failures.as_deref(), failed_reloads.as_ref().map(|failed| &failed.0)]
                 .into_iter()
                 .flatten()
                 .flatten()
@@ -267,12 +267,12 @@ impl DebounceActor {
     }
 
     fn show(&self) {
-        let pace = self.schedule.pace();
+        let intervals = self.schedule.intervals();
         self.own.set_detail(&Detail {
             gate: &self.gate,
             generation: self.options.generations.0.load(Relaxed),
-            quiet_ms: pace.quiet.as_millis(),
-            max_wait_ms: pace.max_wait.as_millis(),
+            quiet_ms: intervals.quiet.as_millis(),
+            max_wait_ms: intervals.max_wait.as_millis(),
         });
     }
 }
@@ -284,7 +284,7 @@ impl Handler<ConfigActivated> for DebounceActor {
 
     fn handle(&mut self, active: ConfigActivated, context: &mut Self::Context) {
         let Some(config) = (*active).clone() else { return };
-        self.schedule.set_pace(pace_of(&config));
+        self.schedule.set_intervals(intervals_of(&config));
         self.schedule.set_idle(idle_of(&config));
         let before = self.inputs.config.replace(config.clone());
         if before.is_none_or(|before| before.revision != config.revision) {
@@ -365,7 +365,7 @@ impl Handler<QuarantineChanged> for DebounceActor {
     }
 }
 
-fn pace_of(config: &ActiveConfig) -> Intervals {
+fn intervals_of(config: &ActiveConfig) -> Intervals {
     let (configured, default) = (&config.spec.debounce, Intervals::default());
     Intervals {
         quiet: configured.quiet.or(default.quiet),

@@ -51,7 +51,7 @@ pub enum ScheduleAction {
 /// Changes, reconciles and the gate, as far as they are known.
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    pace: Intervals,
+    intervals: Intervals,
     /// The longest time without a reconcile.
     idle: Option<Duration>,
     open: bool,
@@ -103,9 +103,9 @@ impl Intervals {
 impl Schedule {
     /// Nothing has changed and the gate is closed.
     #[must_use]
-    pub fn new(pace: Intervals) -> Self {
+    pub fn new(intervals: Intervals) -> Self {
         Self {
-            pace,
+            intervals,
             idle: None,
             open: false,
             running: false,
@@ -118,8 +118,8 @@ impl Schedule {
 
     /// The times in force: the configured ones, grown with the last reconcile's cost.
     #[must_use]
-    pub fn pace(&self) -> Intervals {
-        self.pace.after(self.last_cost)
+    pub fn intervals(&self) -> Intervals {
+        self.intervals.after(self.last_cost)
     }
 
     /// Whether a reconcile is on its way.
@@ -129,8 +129,8 @@ impl Schedule {
     }
 
     /// Other configured times; they hold for pending changes too.
-    pub fn set_pace(&mut self, pace: Intervals) {
-        self.pace = pace;
+    pub fn set_intervals(&mut self, intervals: Intervals) {
+        self.intervals = intervals;
     }
 
     /// After so long without a reconcile there is one; `None`: there is not.
@@ -176,12 +176,12 @@ impl Schedule {
             return ScheduleAction::Nothing;
         }
         let Some(pending) = self.pending else { return self.next_idle(now) };
-        let pace = self.pace();
-        let silent_since = |quiet| (pending.last + quiet).min(pending.first + pace.max_wait);
+        let intervals = self.intervals();
+        let silent_since = |quiet| (pending.last + quiet).min(pending.first + intervals.max_wait);
         let due = match pending.urgency {
             Urgency::AtOnce => pending.first,
-            Urgency::Soon => silent_since(pace.quiet / OF_QUIET),
-            Urgency::Stream => silent_since(pace.quiet),
+            Urgency::Soon => silent_since(intervals.quiet / OF_QUIET),
+            Urgency::Stream => silent_since(intervals.quiet),
         };
         if due <= now { ScheduleAction::Now } else { ScheduleAction::At(due) }
     }
@@ -209,12 +209,12 @@ impl Schedule {
     }
 
     fn may_follow(&self) -> bool {
-        let quiet = self.pace.quiet;
+        let quiet = self.intervals.quiet;
         quiet <= Intervals::default().quiet && self.last_cost <= quiet
     }
 
     fn is_isolated(&self, now: Instant) -> bool {
-        let quiet = self.pace().quiet;
+        let quiet = self.intervals().quiet;
         !self.running && self.last_activity.is_none_or(|last| now.duration_since(last) >= quiet)
     }
 }

@@ -79,7 +79,7 @@ fn after_a_change(old: &str, new: &str) {
         after.advance(&new);
         after
     };
-    println!("outline {:?}", fastest(advanced));
+    println!("block index {:?}", fastest(advanced));
     let after = advanced();
     let compared = || {
         let texts = differing(&before, &after, usize::MAX).into_iter().map(|part| part.texts());

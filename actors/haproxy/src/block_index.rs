@@ -36,7 +36,7 @@ pub trait Aggregate: Default {
     /// A block has gone.
     fn remove(&mut self, block: &Document<'_>, bases: &Bases);
 
-    /// A ledger of the same kind in which nothing has been counted.
+    /// A aggregate of the same kind in which nothing has been counted.
     #[must_use]
     fn anew(&self) -> Self {
         Self::default()
@@ -52,13 +52,13 @@ impl Aggregate for () {
     fn remove(&mut self, _: &Document<'_>, _: &Bases) {}
 }
 
-/// A configuration's blocks with a ledger of them. Cheap to clone if the ledger is.
+/// A configuration's blocks with an aggregate of them. Cheap to clone if the aggregate is.
 #[derive(Clone, Debug, Default)]
 pub struct BlockIndex<L> {
     text: Text,
     runs: Arc<[Arc<BlockRun>]>,
     bases: Bases,
-    ledger: L,
+    aggregate: L,
     forgetful: bool,
 }
 
@@ -84,12 +84,12 @@ pub fn in_sections(text: &str) -> Text {
 }
 
 impl<L: Aggregate> BlockIndex<L> {
-    /// The outline of `text`.
+    /// The index of `text`.
     #[must_use]
     pub fn of(text: &Text) -> Self {
-        let mut outline = Self::default();
-        outline.advance(text);
-        outline
+        let mut block_index = Self::default();
+        block_index.advance(text);
+        block_index
     }
 
     /// Goes on to another text, and reads what it does not share with the one before.
@@ -100,21 +100,21 @@ impl<L: Aggregate> BlockIndex<L> {
             with_global.for_each(|entry| entry.read(|document| bases.read(document)));
             if bases != self.bases {
                 // What files are called depends on it everywhere.
-                *self = Self { bases, ..self.anew(self.ledger.anew()) };
+                *self = Self { bases, ..self.anew(self.aggregate.anew()) };
                 self.turn(text);
             }
         }
     }
 
-    /// An outline of nothing, with this ledger.
+    /// An index of nothing, with this aggregate.
     #[must_use]
-    pub fn anew(&self, ledger: L) -> Self {
-        Self { ledger, forgetful: self.forgetful, ..Self::default() }
+    pub fn anew(&self, aggregate: L) -> Self {
+        Self { aggregate, forgetful: self.forgetful, ..Self::default() }
     }
 
     /// Whether a block with a `global` section has come or gone.
     fn turn(&mut self, text: &Text) -> bool {
-        let mut builder = Builder::new(&self.runs, &self.bases, &mut self.ledger, self.forgetful);
+        let mut builder = Builder::new(&self.runs, &self.bases, &mut self.aggregate, self.forgetful);
         for stretch in align_pieces(&self.text, text) {
             match stretch {
                 Stretch::Same { old, .. } => builder.same(&self.text, old),
@@ -128,8 +128,8 @@ impl<L: Aggregate> BlockIndex<L> {
 
     /// What has been counted.
     #[must_use]
-    pub fn ledger(&self) -> &L {
-        &self.ledger
+    pub fn aggregate(&self) -> &L {
+        &self.aggregate
     }
 
     /// Reads the marked blocks again, each with its position, until `visit` has what it looks for.
@@ -187,13 +187,13 @@ impl<L: Aggregate> BlockIndex<L> {
         self.runs.is_empty()
     }
 
-    /// Bytes that the outline takes beside the text, which it shares, and the ledger.
+    /// Bytes that the index takes beside the text, which it shares, and the aggregate.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.runs.iter().map(|run| run.bytes).sum()
     }
 
-    /// An outline with a fault, for the tests that prove that tests find one: it forgets to strike out what has gone.
+    /// A block index with a fault, for the tests that prove that tests find one: it forgets to strike out what has gone.
     #[doc(hidden)]
     #[must_use]
     pub fn forgetful() -> Self {

@@ -11,7 +11,7 @@ mod server_count;
 
 pub use files::{Bases, FileReference, ReferenceKind, file_references, file_references_below};
 pub use parameters::parameters;
-pub use privileged::{PrivilegedUses, beyond};
+pub use privileged::{PrivilegedUses, privileged_uses};
 pub use renamed::with_files_renamed;
 pub use server::{BackendServer, Parameter, servers};
 pub use server_count::server_count;

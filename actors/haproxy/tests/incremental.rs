@@ -205,22 +205,22 @@ fn as_set(changes: &[ConfigChange]) -> BTreeSet<String> {
 
 /// Each generation is compared with the one before, and with the one three before.
 fn differs_from_full(generations: &[Text]) -> Option<String> {
-    let mut outlines: Vec<BlockIndex<()>> = Vec::new();
+    let mut indexes: Vec<BlockIndex<()>> = Vec::new();
     for text in generations {
-        let mut outline = outlines.last().cloned().unwrap_or_default();
-        outline.advance(text);
+        let mut block_index = indexes.last().cloned().unwrap_or_default();
+        block_index.advance(text);
         for back in [1, 3] {
-            let Some(at) = outlines.len().checked_sub(back) else { continue };
+            let Some(at) = indexes.len().checked_sub(back) else { continue };
             let full = changes(&generations[at].to_string(), &text.to_string());
             let sent = BlockIndex::of(&in_sections(&generations[at].to_string()));
             for (before, most) in [
-                (&outlines[at], 0),
-                (&outlines[at], 100),
-                (&outlines[at], usize::MAX),
+                (&indexes[at], 0),
+                (&indexes[at], 100),
+                (&indexes[at], usize::MAX),
                 (&sent, 0),
                 (&sent, usize::MAX),
             ] {
-                let short = changes_in_parts(before, &outline, most);
+                let short = changes_in_parts(before, &block_index, most);
                 // Of many parts the order of changes is another one.
                 let is_same =
                     if most == usize::MAX { short == full } else { as_set(&short) == as_set(&full) };
@@ -233,7 +233,7 @@ fn differs_from_full(generations: &[Text]) -> Option<String> {
                 ));
             }
         }
-        outlines.push(outline);
+        indexes.push(block_index);
     }
     None
 }

@@ -14,11 +14,11 @@ pub fn doubtful(bundle: &Bundle) -> Vec<Diagnostic> {
     let backends: BTreeSet<&str> = backend_names(&document).collect();
     let asks_for_wildcards = ["(*", ",*"].iter().any(|made| text.contains(made));
     let maps = bundle.files.values().filter(|file| file.key.kind == FileKind::Map);
-    let told = |map: &Arc<BundleFile>| {
+    let of_map = |map: &Arc<BundleFile>| {
         let wildcard = if asks_for_wildcards { None } else { first_wildcard(map) };
         [first_almost_backend(map, &backends), wildcard]
     };
-    maps.flat_map(told).flatten().collect()
+    maps.flat_map(of_map).flatten().collect()
 }
 
 /// The first line of `map` whose value is the name of a backend and something that no name can hold.
@@ -68,7 +68,7 @@ mod tests {
     use haptic_model::FileKey;
     use haptic_text::Text;
 
-    fn told(config: &str, map: &str) -> Vec<String> {
+    fn of_map(config: &str, map: &str) -> Vec<String> {
         let map = BundleFile::new(FileKey::new(FileKind::Map, "a.map"), "maps/a.map", Text::plain(map));
         let config = BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain(config));
         doubtful(&Bundle::new(config, [map])).iter().map(ToString::to_string).collect()
@@ -77,17 +77,17 @@ mod tests {
     #[test]
     fn a_value_that_is_almost_a_backend_is_told_once() {
         let config = "frontend f\n  bind :80\nbackend shop\n";
-        let said = told(config, "# a shop/\na shop\nb shop/\nc shop/\n");
+        let said = of_map(config, "# a shop/\na shop\nb shop/\nc shop/\n");
         assert!(said.len() == 1 && said[0].contains("maps/a.map:3: \"shop/\" is no backend"), "{said:?}");
-        assert_eq!(told(config, "a shop/a/b\nb other/\nc yes\n"), [""; 0]);
+        assert_eq!(of_map(config, "a shop/a/b\nb other/\nc yes\n"), [""; 0]);
     }
 
     #[test]
     fn a_wildcard_that_nobody_asks_for_is_told() {
         let rule =
             |made: &str| format!("frontend f\n  use_backend %[req.hdr(host),{made},map(maps/a.map)]\n");
-        assert_eq!(told(&rule("regsub(^[^.]*,,)"), "*.a.example x\n").len(), 1);
-        assert_eq!(told(&rule("regsub(^[^.]+,*)"), "*.a.example x\n"), [""; 0]);
-        assert_eq!(told(&rule("lower"), "a.example x\n"), [""; 0]);
+        assert_eq!(of_map(&rule("regsub(^[^.]*,,)"), "*.a.example x\n").len(), 1);
+        assert_eq!(of_map(&rule("regsub(^[^.]+,*)"), "*.a.example x\n"), [""; 0]);
+        assert_eq!(of_map(&rule("lower"), "a.example x\n"), [""; 0]);
     }
 }

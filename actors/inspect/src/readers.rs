@@ -5,7 +5,7 @@ use haptic_config::ConfigState;
 use haptic_deploy::PodStates;
 use haptic_leader::Reporting;
 use haptic_model::{
-    ActiveConfig, AllLeftOut, Findings, Fleet, Quarantine, Snapshots,
+    ActiveConfig, AllRejected, Findings, Fleet, Quarantine, Snapshots,
     config::{AcceptedConfig, ConfigVerdict},
     pipeline::{Leadership, Refused, Rendered, SetAside, Validated},
 };
@@ -23,7 +23,7 @@ pub struct Readers {
     /// The newest valid configuration, active once its stores are read.
     pub accepted: Topic<Option<AcceptedConfig>>,
     /// The verdict on the newest configuration.
-    pub judged: Topic<Option<ConfigVerdict>>,
+    pub config_verdict: Topic<Option<ConfigVerdict>>,
     /// Why there is or is no configuration.
     pub config_state: Topic<ConfigState>,
     /// All stores.
@@ -31,7 +31,7 @@ pub struct Readers {
     /// Why watched resources cannot be read at the moment.
     pub troubles: Topic<Troubles>,
     /// Objects that stores do not hold because of their limits.
-    pub left_out: Topic<AllLeftOut>,
+    pub rejected: Topic<AllRejected>,
     /// The newest bundle.
     pub rendered: Topic<Option<Arc<Rendered>>>,
     /// The newest bundle that passed all checks.
@@ -75,11 +75,11 @@ impl Default for Readers {
             actors: Health::new(),
             config: topic(None).1,
             accepted: topic(None).1,
-            judged: topic(None).1,
+            config_verdict: topic(None).1,
             config_state: topic(ConfigState::Waiting("starting".into())).1,
             snapshots: topic(Snapshots::default()).1,
             troubles: topic(Troubles::new()).1,
-            left_out: topic(AllLeftOut::default()).1,
+            rejected: topic(AllRejected::default()).1,
             rendered: topic(None).1,
             validated: topic(None).1,
             refused: topic(None).1,

@@ -50,8 +50,8 @@ impl Readers {
 
     /// Where nothing is in force, it is why there is no configuration.
     fn why_no_credentials(&self) -> Option<String> {
-        let judged = self.judged.latest();
-        let why = judged.as_ref().as_ref()?.credentials.as_ref()?;
+        let config_verdict = self.config_verdict.latest();
+        let why = config_verdict.as_ref().as_ref()?.credentials.as_ref()?;
         self.config.latest().is_some().then(|| format!("the credentials before stay in use: {why}"))
     }
 

@@ -114,8 +114,8 @@ pub struct Election {
     former: Option<(Arc<str>, Epoch)>,
     /// No attempt before, unless something asks for a look at once.
     due: Instant,
-    hurry: bool,
-    dice: u64,
+    is_woken: bool,
+    random_state: u64,
 }
 
 impl Election {
@@ -134,8 +134,8 @@ impl Election {
             tried: None,
             former: None,
             due: now,
-            hurry: true,
-            dice: seed | 1,
+            is_woken: true,
+            random_state: seed | 1,
         }
     }
 
@@ -151,7 +151,7 @@ impl Election {
     #[must_use]
     pub fn of_another_lease(identity: Arc<str>, timing: Timing, seed: u64, now: Instant) -> Self {
         let first = Self::new(identity, timing, seed, now);
-        Self { transitions: Some(0), due: now + timing.lease, hurry: false, ..first }
+        Self { transitions: Some(0), due: now + timing.lease, is_woken: false, ..first }
     }
 
     /// Takes up other times. A leader's present deadline stays: it belongs to what the Lease says now.
@@ -186,7 +186,7 @@ impl Election {
             // The leader itself is given the time to make it anew.
             ObservedLease::Absent => self.since + 2 * self.timing.retry,
         });
-        match (now >= at, self.hurry) {
+        match (now >= at, self.is_woken) {
             (true, _) => ElectionAction::Attempt(self.permit()),
             (false, true) => ElectionAction::Attempt(self.permit_to_look()),
             (false, false) => ElectionAction::Wait(at),
@@ -196,7 +196,7 @@ impl Election {
     /// Begins an attempt. What asks for a look from now on asks for another one: this one may have read the Lease already.
     #[must_use]
     pub fn begin(&mut self, permit: Permit, now: Instant) -> LeaseAttempt {
-        self.hurry = false;
+        self.is_woken = false;
         if let ObservedLease::Present(record) = &self.seen
             && permit.covers(&record.version)
         {
@@ -211,7 +211,7 @@ impl Election {
         if self.term(now).is_none() {
             self.see(observed, now);
         } else if !matches!(&observed, ObservedLease::Present(record) if self.is_ours(record)) {
-            self.hurry = true;
+            self.is_woken = true;
         }
     }
 
@@ -232,7 +232,7 @@ impl Election {
             LeaseResponse::Found(ObservedLease::Absent) => self.see(ObservedLease::Absent, now),
             LeaseResponse::Held(record) => self.lost(ObservedLease::Present(record), now),
             LeaseResponse::Found(observed) => self.lost(observed, now),
-            LeaseResponse::Conflict => self.hurry = true,
+            LeaseResponse::Conflict => self.is_woken = true,
             LeaseResponse::Failed(_) => self.due = now + self.pause(),
         }
     }
@@ -319,10 +319,10 @@ impl Election {
 
     /// Between 80 % and 120 % of the retry period, so that replicas started together do not stay together.
     fn pause(&mut self) -> Duration {
-        self.dice ^= self.dice << 13;
-        self.dice ^= self.dice >> 7;
-        self.dice ^= self.dice << 17;
-        let percent = u32::try_from(self.dice % 41).unwrap_or(0) + 80;
+        self.random_state ^= self.random_state << 13;
+        self.random_state ^= self.random_state >> 7;
+        self.random_state ^= self.random_state << 17;
+        let percent = u32::try_from(self.random_state % 41).unwrap_or(0) + 80;
         self.timing.retry * percent / 100
     }
 }

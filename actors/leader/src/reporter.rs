@@ -12,7 +12,7 @@ pub(crate) use events::{EventTask, standing};
 pub(crate) use status::StatusTask;
 
 use haptic_model::{
-    ActiveConfig, AllLeftOut, HaproxyPod, MassDeletions, Quarantine, Snapshots,
+    ActiveConfig, AllRejected, HaproxyPod, MassDeletions, Quarantine, Snapshots,
     config::{AcceptedConfig, ConfigVerdict},
     pipeline::{PodState, Validated},
 };
@@ -21,7 +21,7 @@ use std::{collections::BTreeMap, sync::Arc};
 /// What reports are made from: the newest message of each topic.
 #[derive(Clone, Default)]
 pub(crate) struct ReportInputs {
-    pub judged: Option<ConfigVerdict>,
+    pub config_verdict: Option<ConfigVerdict>,
     pub validated: Option<Arc<Validated>>,
     pub pods: Arc<BTreeMap<HaproxyPod, PodState>>,
     pub snapshots: Arc<Snapshots>,
@@ -29,7 +29,7 @@ pub(crate) struct ReportInputs {
     /// Objects that vanished at once and are held.
     pub missing: Arc<MassDeletions>,
     /// What stores do not hold because of their limits.
-    pub rejected: Arc<AllLeftOut>,
+    pub rejected: Arc<AllRejected>,
     pub active: Option<Arc<ActiveConfig>>,
     /// The newest valid configuration: active once its stores are read.
     pub accepted: Option<AcceptedConfig>,

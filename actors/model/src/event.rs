@@ -172,7 +172,7 @@ pub enum Event {
         /// Blocks of objects that were printed.
         printed: usize,
         /// Blocks of objects that had to be printed anew whatever had changed, by template.
-        untracked: BTreeMap<Arc<str>, usize>,
+        uncacheable: BTreeMap<Arc<str>, usize>,
     },
     /// A render that kept what did not change was not what a full render gives, which was used. A bug.
     RenderDiffered {

@@ -191,14 +191,14 @@ impl FindingsChange {
     /// Warnings about the objects of what is told, and one that says how much is not.
     #[must_use]
     pub fn diagnostics(&self) -> Vec<Diagnostic> {
-        let told = self.found.iter().map(|one| one.finding.diagnostic(&one.object));
+        let shown = self.found.iter().map(|one| one.finding.diagnostic(&one.object));
         let rest = (self.untold > 0).then(|| {
             let most = Self::OF_NAMESPACE;
             let rest =
                 format!("and {} more: no more than {most} of a namespace are told at once", self.untold);
             Diagnostic::warning(SOURCE, rest)
         });
-        told.chain(rest).collect()
+        shown.chain(rest).collect()
     }
 }
 
@@ -330,7 +330,7 @@ impl Findings {
     #[must_use]
     pub fn change_since(&self, before: &Self) -> FindingsChange {
         let mut change = FindingsChange { standing: self.len(), ..FindingsChange::default() };
-        let mut told: HashMap<&str, usize> = HashMap::new();
+        let mut reported: HashMap<&str, usize> = HashMap::new();
         for difference in before.all.diff(&self.all) {
             let (object, were, are): (_, &[Finding], &[Finding]) = match difference {
                 DiffItem::Add(object, are) => (object, &[], are),
@@ -339,7 +339,7 @@ impl Findings {
             };
             change.ended += were.iter().filter(|one| !are.contains(one)).count();
             for finding in are.iter().filter(|one| !were.contains(one)) {
-                let of_namespace = told.entry(&object.namespace).or_default();
+                let of_namespace = reported.entry(&object.namespace).or_default();
                 if *of_namespace < FindingsChange::OF_NAMESPACE && change.found.len() < FindingsChange::TOLD {
                     *of_namespace += 1;
                     change.found.push(ObjectFinding { object: object.clone(), finding: finding.clone() });

@@ -82,7 +82,7 @@ pub struct Crowded {
     /// What that limit is.
     pub most: usize,
     /// How many objects are left out.
-    pub left_out: usize,
+    pub rejected: usize,
 }
 
 /// One thing that a limit is told of: a namespace or an object.
@@ -102,7 +102,7 @@ pub enum LimitReached {
 }
 
 /// What every store does not hold, by its name; one that holds everything has no entry.
-pub type AllLeftOut = BTreeMap<Arc<str>, RejectedObjects>;
+pub type AllRejected = BTreeMap<Arc<str>, RejectedObjects>;
 
 impl Limit {
     /// Those of stores.
@@ -174,7 +174,7 @@ impl RejectedObjects {
         Limit::OF_STORES.map(|limit| {
             let crowded = self.crowded.values().filter(|crowded| crowded.by == limit);
             let oversized = if limit == Limit::ObjectBytes { self.oversized_count } else { 0 };
-            (limit, oversized + crowded.map(|crowded| crowded.left_out).sum::<usize>())
+            (limit, oversized + crowded.map(|crowded| crowded.rejected).sum::<usize>())
         })
     }
 
@@ -267,13 +267,13 @@ mod tests {
         })
     }
 
-    fn crowded(by: Limit, left_out: usize) -> RejectedObjects {
-        let crowded = Crowded { by, most: 20, left_out };
+    fn crowded(by: Limit, rejected: usize) -> RejectedObjects {
+        let crowded = Crowded { by, most: 20, rejected };
         RejectedObjects { crowded: [("junk".into(), crowded)].into(), ..RejectedObjects::default() }
     }
 
-    fn said(left_out: &RejectedObjects) -> Vec<String> {
-        left_out.reached(&"ingresses".into()).map(|reached| reached.to_string()).collect()
+    fn said(rejected: &RejectedObjects) -> Vec<String> {
+        rejected.reached(&"ingresses".into()).map(|reached| reached.to_string()).collect()
     }
 
     #[test]

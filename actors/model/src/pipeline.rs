@@ -45,7 +45,7 @@ pub struct RenderOrder {
     /// The HAProxy pods.
     pub fleet: Arc<Fleet>,
     /// What later stages found at fault.
-    pub complaints: FailureReports,
+    pub failure_reports: FailureReports,
     /// What the newest bundle that passed all checks was rendered from: where good versions of objects are found.
     pub good: Option<RenderBasis>,
 }
@@ -79,7 +79,7 @@ pub struct Rendered {
     /// What is decided about objects of the Gateway API.
     pub gateway_verdicts: Arc<GatewayVerdicts>,
     /// What was known of refused bundles.
-    pub hindsight: PreviousFailures,
+    pub previous_failures: PreviousFailures,
 }
 
 /// What a bundle was rendered from, kept without the bundle.
@@ -114,7 +114,7 @@ impl Rendered {
             warnings: Vec::new(),
             findings: Findings::default(),
             gateway_verdicts: Arc::default(),
-            hindsight: PreviousFailures::default(),
+            previous_failures: PreviousFailures::default(),
         }
     }
 

@@ -74,10 +74,10 @@ pub struct Quarantine {
 /// What a render knew of bundles that were refused before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PreviousFailures {
-    /// The newest of those that it had heard complaints of.
-    pub heard: Option<Generation>,
+    /// The newest of those that a report it had received was about.
+    pub newest_report: Option<Generation>,
     /// Namespaces whose changes had several of them refused lately: whoever looks for those at fault begins with them.
-    pub distrusted: BTreeSet<Arc<str>>,
+    pub throttled: BTreeSet<Arc<str>>,
 }
 
 /// What a stage behind the render found at fault in what was rendered.
@@ -109,7 +109,7 @@ struct QuarantineReason<'q> {
 }
 
 impl FailureReport {
-    /// So many of one stage are kept until they are heard.
+    /// So many of one stage are kept until they are received.
     pub const KEPT: usize = 8;
 }
 
@@ -153,7 +153,7 @@ impl Instead {
     }
 }
 
-/// The newest complaints of one stage, the last one last. Whoever renders may be slower than who complains.
+/// The newest reports of one stage, the last one last: a render may take longer than a check.
 pub type FailureReports = Vec<Arc<FailureReport>>;
 
 /// Those of pods whose HAProxy refused to reload.
@@ -161,11 +161,11 @@ pub type FailureReports = Vec<Arc<FailureReport>>;
 pub struct FailedReloads(pub FailureReports);
 
 impl FailedReloads {
-    /// The same with `complaint` behind them; of more than [`FailureReport::KEPT`] the newest stay.
+    /// The same with `report` behind them; of more than [`FailureReport::KEPT`] the newest stay.
     #[must_use]
-    pub fn with(&self, complaint: FailureReport) -> Self {
+    pub fn with(&self, report: FailureReport) -> Self {
         let surplus = (self.0.len() + 1).saturating_sub(FailureReport::KEPT);
-        Self(self.0.iter().skip(surplus).cloned().chain([Arc::new(complaint)]).collect())
+        Self(self.0.iter().skip(surplus).cloned().chain([Arc::new(report)]).collect())
     }
 }
 

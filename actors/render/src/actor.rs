@@ -135,9 +135,9 @@ impl RenderActor {
         self.detail.generation = generation;
         self.detail.config_revision = config.revision;
         self.detail.took_ms = took.as_millis();
-        let CacheSize { blocks, untracked, printed, bytes } = self.state.renderer.cache();
+        let CacheSize { blocks, uncacheable, printed, bytes } = self.state.renderer.cache();
         (self.detail.kept_blocks, self.detail.kept_bytes) = (blocks, bytes);
-        (self.detail.printed_blocks, self.detail.untracked_blocks) = (printed, untracked);
+        (self.detail.printed_blocks, self.detail.untracked_blocks) = (printed, uncacheable);
         self.options.events.emit(Event::Kept { by: CachingStage::Render, bytes });
         if let Some(diagnostic) = self.state.renderer.take_difference() {
             self.options.events.emit(Event::RenderDiffered { generation, diagnostic });
@@ -158,15 +158,15 @@ impl RenderActor {
                     files: self.detail.files,
                     digest: bundle.digest,
                     took,
-                    kept: blocks.saturating_sub(printed.saturating_sub(untracked)),
+                    kept: blocks.saturating_sub(printed.saturating_sub(uncacheable)),
                     printed,
-                    untracked: self.state.uncacheable(),
+                    uncacheable: self.state.uncacheable(),
                 });
                 for diagnostic in warnings.iter().cloned() {
                     self.options.events.emit(Event::Warned { generation, diagnostic });
                 }
                 let fleet = Arc::clone(&order.fleet);
-                let hindsight = self.state.quarantine().previous_failures(now);
+                let previous_failures = self.state.quarantine().previous_failures(now);
                 let rendered = Rendered {
                     reconcile: order.reconcile.clone(),
                     config,
@@ -177,7 +177,7 @@ impl RenderActor {
                     warnings,
                     findings,
                     gateway_verdicts,
-                    hindsight,
+                    previous_failures,
                 };
                 self.options.rendered.publish(Some(Arc::new(rendered)));
             }
@@ -311,7 +311,7 @@ impl RendererState {
         let cluster = FallbackInputs { snapshots, fleet, limits };
         let instead = match (&outcome.rendering, &mut self.fallback) {
             (Err(_), Some(fallback)) if !outcome.again => {
-                let rendered = fallback.render(&mut self.renderer, cluster, &order.complaints, &timing);
+                let rendered = fallback.render(&mut self.renderer, cluster, &order.failure_reports, &timing);
                 rendered.map(|rendered| (rendered, fallback.config().clone()))
             }
             _ => None,
@@ -337,8 +337,8 @@ impl RendererState {
         };
         let (config, snapshots, fleet) = (&*order.config, &*order.snapshots, &*order.fleet);
         let job = RenderJob { compiled: &*compiled, config, snapshots, fleet, limits };
-        for complaint in &order.complaints {
-            job.receive(complaint, &mut self.quarantine, &self.renderer, timing);
+        for report in &order.failure_reports {
+            job.receive(report, &mut self.quarantine, &self.renderer, timing);
         }
         job.render(&mut self.quarantine, &mut self.renderer, timing)
     }

@@ -74,14 +74,14 @@ impl FallbackConfig {
         &mut self,
         renderer: &mut Renderer,
         cluster: FallbackInputs<'_>,
-        complaints: &FailureReports,
+        failure_reports: &FailureReports,
         timing: &RenderTiming<'_>,
     ) -> Option<QuarantinedRender> {
         let compiled = self.compiled.of(&self.config).ok()?;
         let FallbackInputs { snapshots, fleet, limits } = cluster;
         let job = RenderJob { compiled: &*compiled, config: &self.config, snapshots, fleet, limits };
-        for complaint in complaints {
-            job.receive(complaint, &mut self.quarantine, renderer, timing);
+        for report in failure_reports {
+            job.receive(report, &mut self.quarantine, renderer, timing);
         }
         let outcome = job.render(&mut self.quarantine, renderer, timing);
         outcome.rendering.is_ok().then_some(outcome)

@@ -6,7 +6,7 @@ use crate::{
     block_cache::{
         BlockCache, BlockNumber, FreshBlock, PrintedBlock,
         block::BlockPosition,
-        captured::{Around, Boundary, LookupResult, Uncacheable},
+        captured::{Boundary, LookupResult, OuterLookup, Uncacheable},
     },
     engine::{compiled::RenderedFile, patterns::PatternCache},
     input::RenderInput,
@@ -93,7 +93,7 @@ struct BlockProgress {
     said: (usize, usize),
     /// Warnings beyond those that are told.
     untold: usize,
-    untracked: Option<Uncacheable>,
+    uncacheable: Option<Uncacheable>,
     /// Bytes of the values that functions made for it.
     made: usize,
 }
@@ -280,7 +280,7 @@ impl<'a> Session<'a> {
             return;
         }
         if on_demand {
-            state.block.untracked.get_or_insert(Uncacheable::OnDemand);
+            state.block.uncacheable.get_or_insert(Uncacheable::OnDemand);
         }
         if !state.block.reads.iter().rev().take(8).any(|known| *known == read) {
             state.block.reads.push(read);
@@ -316,9 +316,9 @@ impl<'a> Session<'a> {
     pub(crate) fn enter(&self, object: &Watched) {
         let state = &mut *self.state.borrow_mut();
         if state.owners.is_empty() {
-            let untracked = object.is_on_demand().then_some(Uncacheable::OnDemand);
+            let uncacheable = object.is_on_demand().then_some(Uncacheable::OnDemand);
             let said = (state.warnings.len(), state.faults.len());
-            state.block = BlockProgress { said, untracked, ..BlockProgress::default() };
+            state.block = BlockProgress { said, uncacheable, ..BlockProgress::default() };
         }
         state.owners.push(object.reference().clone());
     }
@@ -337,11 +337,11 @@ impl<'a> Session<'a> {
     }
 
     /// The outermost block that has just been left, for the render to come.
-    pub(crate) fn remember(&self, site: BlockPosition, border: &Boundary, printed: PrintedObject) {
+    pub(crate) fn remember(&self, site: BlockPosition, boundary: &Boundary, printed: PrintedObject) {
         let state = &mut *self.state.borrow_mut();
-        let BlockProgress { reads, added, said, untracked, .. } = std::mem::take(&mut state.block);
+        let BlockProgress { reads, added, said, uncacheable, .. } = std::mem::take(&mut state.block);
         know_reads(state.faults.get_mut(said.1..), &reads);
-        let (around, beyond): (Vec<(Around, LookupResult)>, _) = border.take();
+        let (lookups, beyond): (Vec<(OuterLookup, LookupResult)>, _) = boundary.take();
         let inside_line = (!printed.whole_lines).then_some(Uncacheable::InsideLine);
         let effects = BlockEffects {
             warnings: state.warnings.get(said.0..).unwrap_or_default().to_vec(),
@@ -353,9 +353,9 @@ impl<'a> Session<'a> {
             object: site.object.clone(),
             reads,
             site,
-            around,
+            lookups,
             effects,
-            untracked: untracked.or(beyond).or(inside_line),
+            uncacheable: uncacheable.or(beyond).or(inside_line),
             bytes: printed.bytes,
             most: printed.most,
         })));
@@ -423,16 +423,16 @@ impl<'a> Session<'a> {
     /// Remembers a warning. Of many in one block the first are told, and how many there are more.
     pub fn warn(&self, warning: Diagnostic) {
         let state = &mut *self.state.borrow_mut();
-        let (told, most) = match state.owners.is_empty() {
+        let (warned, most) = match state.owners.is_empty() {
             true => (state.warned_outside, MOST_TOLD),
             false => (state.warnings.len() - state.block.said.0, MOST_OF_ONE),
         };
         if state.owners.is_empty() {
             state.warned_outside += 1;
-        } else if told >= most {
+        } else if warned >= most {
             state.block.untold += 1;
         }
-        if told < most {
+        if warned < most {
             self.hold(BufferedBytes { said: warning.message.len() + NOTE, own: 0 });
             state.warnings.push(warning);
         }
@@ -516,7 +516,7 @@ impl<'a> Session<'a> {
     /// Whether `key` is asked for the first time in this file.
     pub fn first_time(&self, key: &Arc<str>) -> bool {
         let state = &mut *self.state.borrow_mut();
-        state.block.untracked.get_or_insert(Uncacheable::Once);
+        state.block.uncacheable.get_or_insert(Uncacheable::Once);
         self.hold(BufferedBytes { said: key.len() + NOTE, own: 0 });
         state.once.insert(key.clone())
     }

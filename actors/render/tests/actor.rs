@@ -79,7 +79,7 @@ impl Stage {
             config: self.config.clone().expect("a world"),
             snapshots: self.snapshots.clone(),
             fleet: Arc::default(),
-            complaints: Vec::new(),
+            failure_reports: Vec::new(),
             good: None,
         };
         self.ended =
@@ -214,8 +214,8 @@ async fn blocks_that_cannot_be_kept_are_counted_by_template() {
         1,
     );
     let events = stage.reconcile(1).await;
-    let Event::Rendered { untracked, .. } = &events[0] else { panic!("{events:?}") };
-    assert_eq!(untracked.get("haproxyConfig"), Some(&1));
+    let Event::Rendered { uncacheable, .. } = &events[0] else { panic!("{events:?}") };
+    assert_eq!(uncacheable.get("haproxyConfig"), Some(&1));
 }
 
 /// Whose route has the host, by namespace.

@@ -45,7 +45,7 @@ impl History {
             })
             .unwrap_or_else(|e| panic!("{}", all(&e)));
         let size = self.renderer.cache();
-        (size.printed, size.untracked)
+        (size.printed, size.uncacheable)
     }
 }
 
@@ -106,9 +106,9 @@ fn what_cannot_be_tracked_is_printed_each_time_with_its_reason() {
     for (body, why) in cases {
         let mut history = History::new(&each(body));
         history.printed(|s| s);
-        let (printed, untracked) =
+        let (printed, uncacheable) =
             history.printed(|s| s.endpoints("n", "a", 1, &["10.0.0.2"]).ingress("n", "b", "h", &[]));
-        assert_eq!((printed, untracked), (3, 3), "{body}");
+        assert_eq!((printed, uncacheable), (3, 3), "{body}");
         let said = history.renderer.uncacheable(&*history.compiled);
         assert_eq!((said.len(), said[0].count, said[0].block.why), (1, 3, why), "{said:?}");
         assert_eq!((&*said[0].block.template, said[0].block.line), ("haproxyConfig", 2));

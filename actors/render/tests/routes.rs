@@ -8,7 +8,7 @@ use haptic_routes::{
     class::Classes,
     families::Neighbours,
     index::RouteIndex,
-    ingress::{self, IngressGround},
+    ingress::{self, IngressInputs},
     referenced::ReferencedObjects,
     services::Services,
     store_of,
@@ -182,7 +182,7 @@ fn claims(ingress: &Sketch) -> Option<haptic_routes::claims::Claims> {
     let claims = ingress::claims(
         ingress.object().to_string().as_bytes(),
         &Classes::all(),
-        &IngressGround {
+        &IngressInputs {
             services: &Services::default(),
             neighbours: &Neighbours::default(),
             referenced: &ReferencedObjects::default(),

@@ -64,7 +64,7 @@ impl Dns {
             for kind in [RecordType::A, RecordType::AAAA] {
                 match self.ask_for(candidate.clone(), kind).await {
                     LookupResponse::Nothing => {}
-                    told => return told,
+                    response => return response,
                 }
             }
         }

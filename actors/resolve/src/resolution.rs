@@ -128,7 +128,6 @@ fn named_by(spec: &HAProxyTemplateConfigSpec) -> Vec<String> {
     spec.service_stores().map(str::to_owned).chain(ingresses).collect()
 }
 
-/// These stores.
 fn stores<'s>(
     spec: &HAProxyTemplateConfigSpec,
     snapshots: &'s Snapshots,

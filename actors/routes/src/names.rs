@@ -9,7 +9,6 @@ use haptic_text::Digest;
 const LONGEST: usize = 200;
 /// So many digits of a digest stand behind a name that is not readable as a whole.
 const DIGITS: usize = 16;
-/// The longest ending.
 const LONGEST_ENDING: usize = 12;
 /// The longest name of a file. File systems take 255 bytes, of which HAProxy (`.ecdsa.issuer`) and whoever replaces files
 /// (`.NAME1234567890`) need some.

@@ -5,7 +5,7 @@
 
 use crate::envelope::Envelope;
 use haptic_model::{
-    ActiveConfig, AllLeftOut, Event, FailedReloads, FailureReports, Fleet, HaproxyPod, HostHolds,
+    ActiveConfig, AllRejected, Event, FailedReloads, FailureReports, Fleet, HaproxyPod, HostHolds,
     MassDeletions, Quarantine, ReadyPod, Snapshots,
     config::{AcceptedConfig, ConfigVerdict},
     pipeline::{Candidate, Leadership, PodState, Refused, RenderEnded, RenderOrder, Rendered, Validated},
@@ -57,6 +57,6 @@ pub type StoresTroubled = Envelope<BTreeMap<Arc<str>, String>>;
 /// Most objects of a store vanished at once, and are held; or they are not any more.
 pub type MassDeletionsHeld = Envelope<MassDeletions>;
 /// Stores reject objects because of their limits, or no longer.
-pub type ObjectsRejected = Envelope<AllLeftOut>;
+pub type ObjectsRejected = Envelope<AllRejected>;
 /// Something happened that observers tell.
 pub type EventEmitted = Envelope<Event>;

@@ -72,21 +72,21 @@ pub struct Observer<M>
 where
     M: Message<Result = ()> + Send + 'static,
 {
-    post: Mailbox<M>,
+    mailbox: Mailbox<M>,
     losses: Losses,
 }
 
 impl<M: Message<Result = ()> + Send + 'static> Observer<M> {
     /// One that reads of its losses in `losses`.
     #[must_use]
-    pub fn new(post: Mailbox<M>, losses: Losses) -> Self {
-        Self { post, losses }
+    pub fn new(mailbox: Mailbox<M>, losses: Losses) -> Self {
+        Self { mailbox, losses }
     }
 }
 
 impl<M: Message<Result = ()> + Send + 'static> From<Mailbox<M>> for Observer<M> {
-    fn from(post: Mailbox<M>) -> Self {
-        Self::new(post, Losses::default())
+    fn from(mailbox: Mailbox<M>) -> Self {
+        Self::new(mailbox, Losses::default())
     }
 }
 
@@ -99,8 +99,8 @@ impl<M: Clone + Send + 'static> Outbox<M> {
         M: Message<Result = ()>,
     {
         let queue = |observer: Observer<M>| Queue {
-            name: observer.post.name(),
-            sender: deliver(capacity, observer.post),
+            name: observer.mailbox.name(),
+            sender: deliver(capacity, observer.mailbox),
             losses: observer.losses,
         };
         Self::over(observers.into_iter().map(Into::into).map(queue).collect())
@@ -174,14 +174,17 @@ impl<M> Clone for Outbox<M> {
 }
 
 /// One observer's queue: events wait here, not in its mailbox, and are handed over one by one.
-fn deliver<M: Message<Result = ()> + Send + 'static>(capacity: usize, post: Mailbox<M>) -> mpsc::Sender<M> {
+fn deliver<M: Message<Result = ()> + Send + 'static>(
+    capacity: usize,
+    mailbox: Mailbox<M>,
+) -> mpsc::Sender<M> {
     let (sender, mut events) = mpsc::channel(capacity.max(1));
     tokio::spawn(async move {
         while let Some(event) = events.recv().await {
-            if let Err(lost) = post.send(event).await {
+            if let Err(lost) = mailbox.send(event).await {
                 tracing::debug!(%lost, "event lost");
             }
-            if !post.connected() {
+            if !mailbox.connected() {
                 return;
             }
         }

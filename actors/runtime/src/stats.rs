@@ -132,8 +132,8 @@ impl ActorStats {
         self.lives.borrow().now
     }
 
-    pub(crate) fn set_lifecycle(&self, life: Lifecycle) {
-        self.lives.send_if_modified(|lives| std::mem::replace(&mut lives.now, life) != life);
+    pub(crate) fn set_lifecycle(&self, lifecycle: Lifecycle) {
+        self.lives.send_if_modified(|lives| std::mem::replace(&mut lives.now, lifecycle) != lifecycle);
     }
 
     pub(crate) fn watch_lives(&self) -> watch::Receiver<Lives> {

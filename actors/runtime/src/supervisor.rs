@@ -86,7 +86,7 @@ pub struct Supervisor<A: SupervisedActor> {
     failures: Failures,
     /// Keeps the mailbox open: a kept actor ends when it says so, not when a sender forgets it.
     _address: Addr<A>,
-    life: ActorInstance<A>,
+    instance: ActorInstance<A>,
     inbox: Rc<Inbox<A>>,
     rest: Option<Pin<Box<Sleep>>>,
     span: tracing::Span,
@@ -134,16 +134,16 @@ impl Supervision {
         Self { policy, ..self }
     }
 
-    /// Calls `told` at each restart, for instance to make an event of it.
+    /// Calls `callback` at each restart, for instance to make an event of it.
     #[must_use]
-    pub fn on_restart(self, told: impl Fn(&Restart) + Send + Sync + 'static) -> Self {
-        Self { on_restart: Arc::new(told), ..self }
+    pub fn on_restart(self, callback: impl Fn(&Restart) + Send + Sync + 'static) -> Self {
+        Self { on_restart: Arc::new(callback), ..self }
     }
 
-    /// Calls `told` with the actor's name when its budget is spent, instead of stopping the system.
+    /// Calls `callback` with the actor's name when its budget is spent, instead of stopping the system.
     #[must_use]
-    pub fn on_escalate(self, told: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        Self { on_escalate: Arc::new(told), ..self }
+    pub fn on_escalate(self, callback: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self { on_escalate: Arc::new(callback), ..self }
     }
 }
 
@@ -169,7 +169,7 @@ impl<A: SupervisedActor> Supervisor<A> {
                 own,
                 supervision,
                 _address: own_address,
-                life: ActorInstance::Unborn(Some(receiver)),
+                instance: ActorInstance::Unborn(Some(receiver)),
                 inbox,
                 rest: None,
                 span,
@@ -184,13 +184,13 @@ impl<A: SupervisedActor> Supervisor<A> {
 
     /// One turn of the actor: build or rebuild it if need be, then poll it. Panics of any of these end here.
     fn turn(&mut self, task: &mut TaskContext<'_>) -> Result<Poll<()>, String> {
-        let Self { own, life, inbox, span, .. } = self;
+        let Self { own, instance, inbox, span, .. } = self;
         let _entered = span.enter();
         let _busy = own.stats.busy();
         panics::catch(&own.stats.name, || {
-            life.make_alive(own, inbox);
+            instance.make_alive(own, inbox);
             own.stats.do_what_a_test_asks();
-            match life {
+            match instance {
                 ActorInstance::Alive(context) => {
                     inbox.attend(context.ctx());
                     Pin::new(context).poll(task)
@@ -202,7 +202,7 @@ impl<A: SupervisedActor> Supervisor<A> {
 
     /// The actor panicked or stopped unasked: rest and rebuild, or give up.
     fn failed(&mut self, why: &str) -> FailureAction {
-        self.life.break_down();
+        self.instance.break_down();
         let topic = self.inbox.blame();
         let Some(rest) = self.failures.backoff_after(Instant::now()) else {
             return self.give_up(why);
@@ -227,12 +227,12 @@ impl<A: SupervisedActor> Supervisor<A> {
     }
 
     /// Drops the actor; actix runs its `stopping` and `stopped` while the context is dropped.
-    fn end(&mut self, life: Lifecycle) {
-        let last = std::mem::replace(&mut self.life, ActorInstance::Gone);
+    fn end(&mut self, lifecycle: Lifecycle) {
+        let last = std::mem::replace(&mut self.instance, ActorInstance::Gone);
         if let Err(why) = panics::catch(&self.own.stats.name, || drop(last)) {
             self.own.stats.note_failure(&why);
         }
-        self.own.stats.set_lifecycle(life);
+        self.own.stats.set_lifecycle(lifecycle);
     }
 }
 
@@ -305,7 +305,7 @@ impl<A: SupervisedActor> ActorInstance<A> {
 /// The arbiter went away under the actor: during a shutdown nobody looks, otherwise liveness must fail.
 impl<A: SupervisedActor> Drop for Supervisor<A> {
     fn drop(&mut self) {
-        if !matches!(self.life, ActorInstance::Gone) {
+        if !matches!(self.instance, ActorInstance::Gone) {
             self.own.stats.note_failure("its arbiter stopped");
             self.end(Lifecycle::Dead);
         }

@@ -8,7 +8,7 @@ use crate::{
     verdict::CheckVerdict,
 };
 use actix::prelude::*;
-use haptic_attribution::culprits::{FailingByCause, FailureCauses, Ruling};
+use haptic_attribution::causes::{FailingByCause, FailureCauses, Ruling};
 use haptic_model::{
     Bundle, Diagnostic, Event, FailureReport, FailureReports, Fleet, Generation, HaproxyPod, HaproxyVersion,
     Severity,
@@ -39,7 +39,7 @@ pub struct ValidateOptions {
     /// What was checked last, when it was refused.
     pub refused: Arc<Publisher<Option<Arc<Refused>>>>,
     /// The objects that were found at fault last.
-    pub complaints: Arc<Publisher<FailureReports>>,
+    pub failure_reports: Arc<Publisher<FailureReports>>,
     /// Who is told.
     pub events: Events,
 }
@@ -76,7 +76,8 @@ struct Checking {
 struct Detail {
     candidate: Option<Generation>,
     checking: Option<Generation>,
-    judged: Option<Generation>,
+    #[serde(rename = "judged")]
+    last_decided: Option<Generation>,
 }
 
 impl ValidateActor {
@@ -147,7 +148,7 @@ impl ValidateActor {
                 let diagnostics = diagnostics.into_iter().chain(whose_fault(&found)).collect();
                 events.emit(failed(&rendered, diagnostics, took));
                 let found = actor.history.answerable(&rendered, found);
-                actor.complain(&rendered, found, took);
+                actor.report_failure(&rendered, found, took);
             }
             actor.advance(context);
         }));
@@ -253,8 +254,8 @@ impl ValidateActor {
         }
         let FailedCheck { rendered, verdict: CheckVerdict { diagnostics, took, .. } } = check;
         self.options.events.emit(failed(&rendered, diagnostics, took));
-        if self.complain(&rendered, found, took) {
-            self.history.complained(rendered.reconcile.generation);
+        if self.report_failure(&rendered, found, took) {
+            self.history.reported(rendered.reconcile.generation);
         }
         self.advance(context);
     }
@@ -278,11 +279,11 @@ impl ValidateActor {
     }
 
     /// Says who is at fault to whoever renders; whether anybody is.
-    fn complain(&self, rendered: &Rendered, found: FailureCauses, took: Duration) -> bool {
-        let complaint = self.history.complaint(rendered, found, took);
-        let is_any = complaint.is_some();
-        if let Some(complaint) = complaint {
-            self.options.complaints.append(Arc::new(complaint), FailureReport::KEPT);
+    fn report_failure(&self, rendered: &Rendered, found: FailureCauses, took: Duration) -> bool {
+        let report = self.history.failure_report(rendered, found, took);
+        let is_any = report.is_some();
+        if let Some(report) = report {
+            self.options.failure_reports.append(Arc::new(report), FailureReport::KEPT);
         }
         is_any
     }
@@ -324,7 +325,7 @@ impl ValidateActor {
         self.own.set_detail(&Detail {
             candidate: (*self.options.candidate.latest()).as_ref().map(|candidate| candidate.generation()),
             checking: self.checking.as_ref().map(|c| number(&c.rendered)),
-            judged: self.history.judged().map(number),
+            last_decided: self.history.last_decided().map(number),
         });
     }
 }

@@ -90,8 +90,8 @@ impl Binary {
     }
 }
 
-/// What the binary at `path` prints with `-v`, if it has ended after `patience`; what it started is ended with it.
-fn words_on_version(path: &Path, patience: Duration) -> io::Result<Option<Output>> {
+/// What the binary at `path` prints with `-v`, if it has ended within `timeout`; what it started is ended with it.
+fn words_on_version(path: &Path, timeout: Duration) -> io::Result<Option<Output>> {
     let child = Command::new(path)
         .arg("-v")
         .env_clear()
@@ -101,12 +101,12 @@ fn words_on_version(path: &Path, patience: Duration) -> io::Result<Option<Output
         .process_group(0)
         .spawn()?;
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    let (tell, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     thread::Builder::new().name("version".into()).spawn(move || {
         // Nobody waits any more.
-        drop(tell.send(child.wait_with_output()));
+        drop(sender.send(child.wait_with_output()));
     })?;
-    match told.recv_timeout(patience) {
+    match receiver.recv_timeout(timeout) {
         Ok(output) => output.map(Some),
         Err(_) => {
             if let Some(group) = group {

@@ -11,7 +11,7 @@ use crate::{
     syntax::{self, Syntax},
     verdict::CheckVerdict,
 };
-use haptic_attribution::culprits::Ruling;
+use haptic_attribution::causes::Ruling;
 use haptic_model::{Bundle, Diagnostic, HaproxyVersion, Severity, crd::Allowance};
 use haptic_text::Digest;
 use moka::sync::Cache;
@@ -57,12 +57,12 @@ pub struct Checker {
     binaries: Binaries,
     limits: CheckLimits,
     end: Option<Instant>,
-    patience: CheckPatience,
+    timeout: CheckTimeout,
     /// Whether a bundle in which nothing listens is refused.
     needs_listener: bool,
     budget: Budget,
     needs: Needs,
-    pace: CheckDurations,
+    durations: CheckDurations,
     sandbox: Sandbox,
     slots: Arc<Semaphore>,
     syntax: Syntax,
@@ -72,7 +72,7 @@ pub struct Checker {
 
 /// How much time of a CPU a check may take.
 #[derive(Clone, Copy, Debug)]
-enum CheckPatience {
+enum CheckTimeout {
     /// As much as there is.
     All,
     /// As much as others as large took, and some more.
@@ -128,11 +128,11 @@ impl Checker {
             binaries,
             limits,
             end: None,
-            patience: CheckPatience::All,
+            timeout: CheckTimeout::All,
             needs_listener: true,
             budget: Budget::of_this_process(),
             needs: Needs::default(),
-            pace: CheckDurations::default(),
+            durations: CheckDurations::default(),
             sandbox,
             slots: Arc::new(Semaphore::new(limits.at_once.max(1))),
             syntax: Syntax::default(),
@@ -180,7 +180,7 @@ impl Checker {
     /// The same checker for somebody who takes a check that needs much more of a CPU than others as large for a failed one.
     #[must_use]
     pub fn impatient(&self) -> Self {
-        Self { patience: CheckPatience::AsOthers, ..self.clone() }
+        Self { timeout: CheckTimeout::AsOthers, ..self.clone() }
     }
 
     /// What its checks are not protected by, and why.
@@ -271,8 +271,8 @@ impl Checker {
         objects: usize,
         versions: &[HaproxyVersion],
     ) -> Ruling {
-        let patience = if objects == 1 { CheckPatience::AsOne } else { CheckPatience::AsOthers };
-        let checker = Self { patience, needs_listener: false, ..self.clone() };
+        let timeout = if objects == 1 { CheckTimeout::AsOne } else { CheckTimeout::AsOthers };
+        let checker = Self { timeout, needs_listener: false, ..self.clone() };
         checker.semantics(bundle, versions).await.ruling()
     }
 
@@ -392,7 +392,7 @@ impl Checker {
             let last = ended.output.lines().last().unwrap_or("it said nothing");
             return Err(unexplained(ended.status, &bundle.redacted(last), memory));
         } else if ended.status.success() {
-            self.pace.learn(bundle.size(), ended.work);
+            self.durations.learn(bundle.size(), ended.work);
         }
         if let Some(most) = ended.most {
             self.needs.learn(bundle, most);
@@ -408,10 +408,10 @@ impl Checker {
 
     /// How much time of a CPU a check may take, where others are the measure.
     fn work_allowed(&self, bundle: &Bundle) -> Option<Duration> {
-        match self.patience {
-            CheckPatience::All => None,
-            CheckPatience::AsOthers => Some(self.pace.allowed(bundle.size())),
-            CheckPatience::AsOne => Some(self.pace.allowed_for_one(bundle.size())),
+        match self.timeout {
+            CheckTimeout::All => None,
+            CheckTimeout::AsOthers => Some(self.durations.allowed(bundle.size())),
+            CheckTimeout::AsOne => Some(self.durations.allowed_for_one(bundle.size())),
         }
     }
 

@@ -4,7 +4,7 @@
 mod tests;
 
 use crate::{check_rest::CheckRest, verdict::CheckVerdict};
-use haptic_attribution::culprits::{FailingByCause, FailureCauses, Nobodys, largest};
+use haptic_attribution::causes::{FailingByCause, FailureCauses, Nobodys, largest};
 use haptic_model::{
     Bundle, Diagnostic, FailureReport, Generation, HaproxyPod, Severity,
     pipeline::{PodState, Rendered},
@@ -22,10 +22,10 @@ pub(crate) struct CheckHistory {
     good: Option<Arc<Rendered>>,
     /// Whether one was refused since.
     is_refused: bool,
-    judged: Option<Arc<Rendered>>,
-    /// What was complained of last: what was rendered before anybody heard of it most likely holds the same mistake, and is not
+    last_decided: Option<Arc<Rendered>>,
+    /// What was reported last: what was rendered before the report was received most likely holds the same mistake, and is not
     /// checked.
-    complained: Option<Generation>,
+    last_reported: Option<Generation>,
     /// Checks in a row that the machine did not bring to an end, and whether the next one waits.
     undecided: u32,
     is_resting: bool,
@@ -68,7 +68,7 @@ impl CheckHistory {
     /// What was published before. What was refused, was so after what passed.
     pub fn new(good: Option<Arc<Rendered>>, refused: Option<Arc<Rendered>>) -> Self {
         let is_refused = refused.is_some();
-        Self { judged: refused.or_else(|| good.clone()), good, is_refused, ..Self::default() }
+        Self { last_decided: refused.or_else(|| good.clone()), good, is_refused, ..Self::default() }
     }
 
     /// The last bundle that passed everything.
@@ -77,14 +77,14 @@ impl CheckHistory {
     }
 
     /// The bundle that was decided about last, as far as that says anything of the next.
-    pub fn judged(&self) -> Option<&Arc<Rendered>> {
-        self.judged.as_ref()
+    pub fn last_decided(&self) -> Option<&Arc<Rendered>> {
+        self.last_decided.as_ref()
     }
 
     /// When `candidate` is checked, if no other check is under way.
     pub fn time_of(&self, candidate: &Arc<Rendered>, pods: &BTreeMap<HaproxyPod, PodState>) -> CheckTime {
-        let is_judged = self.judged.as_ref().is_some_and(|judged| Arc::ptr_eq(judged, candidate));
-        if self.is_resting || is_judged || candidate.hindsight.heard < self.complained {
+        let is_decided = self.last_decided.as_ref().is_some_and(|last| Arc::ptr_eq(last, candidate));
+        if self.is_resting || is_decided || candidate.previous_failures.newest_report < self.last_reported {
             return CheckTime::Never;
         }
         let until = self.rest.until().filter(|_| self.can_wait(candidate, pods));
@@ -109,18 +109,18 @@ impl CheckHistory {
     }
 
     pub fn passed(&mut self, rendered: Arc<Rendered>, work: Duration) {
-        self.judged = Some(rendered.clone());
+        self.last_decided = Some(rendered.clone());
         (self.good, self.is_refused) = (Some(rendered), false);
         (self.undecided, self.rest) = (0, CheckRest::after(work));
     }
 
     pub fn refused(&mut self, rendered: Arc<Rendered>) {
-        (self.judged, self.is_refused) = (Some(rendered), true);
+        (self.last_decided, self.is_refused) = (Some(rendered), true);
     }
 
     /// It fails, and stays where it is live.
     pub fn stays(&mut self, rendered: Arc<Rendered>) {
-        self.judged = Some(rendered);
+        self.last_decided = Some(rendered);
     }
 
     /// A check came to its end.
@@ -128,15 +128,15 @@ impl CheckHistory {
         self.undecided = 0;
     }
 
-    pub fn complained(&mut self, generation: Generation) {
-        self.complained = Some(generation);
+    pub fn reported(&mut self, generation: Generation) {
+        self.last_reported = Some(generation);
     }
 
     /// A check says nothing; the pause before the next one.
     pub fn rests(&mut self) -> Duration {
         let pause = Duration::from_secs(1 << self.undecided.min(10)).min(LONGEST_REST);
         self.undecided += 1;
-        (self.judged, self.is_resting) = (None, true);
+        (self.last_decided, self.is_resting) = (None, true);
         pause
     }
 
@@ -159,15 +159,15 @@ impl CheckHistory {
         let FailedCheck { rendered, verdict } = check;
         let is_anybody = !found.is_nobody();
         let mut found = self.answerable(rendered, found);
-        // Whoever heard of it could hold nobody back, and would render the same again, for ever.
+        // A renderer that received this could hold nobody back, and would render the same again and again.
         if is_anybody && found.is_nobody() && !verdict.undecided {
             return NextCheckStep::FailAndCheckLater;
         }
-        if self.good.is_none() && !found.culprits.is_empty() {
+        if self.good.is_none() && !found.proven.is_empty() {
             // It is better without them. Where nothing stands in for an object, nobody is left out unproven.
             found.suspects.clear();
         }
-        let is_unproven = found.culprits.is_empty() && self.good.is_none();
+        let is_unproven = found.proven.is_empty() && self.good.is_none();
         let refuses = !verdict.undecided && !found.is_only_objects();
         match found.nobodys {
             Some(Nobodys::Machine(_)) => NextCheckStep::CheckLater { refuses },
@@ -214,13 +214,13 @@ impl CheckHistory {
 
     /// What whoever renders is told, if anybody is at fault; that makes a new generation. The templates are only if they are others
     /// than those that passed: the same ones again would give the same bundle.
-    pub fn complaint(
+    pub fn failure_report(
         &self,
         rendered: &Rendered,
         found: FailureCauses,
         took: Duration,
     ) -> Option<FailureReport> {
-        let FailureCauses { culprits: objects, suspects, nobodys } = found;
+        let FailureCauses { proven: objects, suspects, nobodys } = found;
         let is_new = |good: &Arc<Rendered>| !Arc::ptr_eq(&good.config.spec, &rendered.config.spec);
         let templates = match nobodys {
             Some(Nobodys::Templates(why)) if self.good.as_ref().is_some_and(is_new) => Some(why),

@@ -3,7 +3,7 @@
 use crate::{rendered_name, report::at_line};
 use haptic_haproxy::{
     Document,
-    views::{Bases, PrivilegedUses, beyond},
+    views::{Bases, PrivilegedUses, privileged_uses},
 };
 use haptic_model::{Bundle, BundleFile, Diagnostic, crd::Allowance};
 
@@ -36,7 +36,7 @@ fn is_of_libraries(file: &BundleFile) -> bool {
 pub(crate) fn problems(document: &Document<'_>, bundle: &Bundle, allow: &[Allowance]) -> Vec<Diagnostic> {
     let mut bases = Bases::default();
     bases.read(document);
-    let found = beyond(document, &bases).into_iter();
+    let found = privileged_uses(document, &bases).into_iter();
     let refused = found.filter(|found| {
         let path = found.is_file.then_some(&*found.word);
         !permits(std::iter::once((found.needs, path)), bundle, allow)

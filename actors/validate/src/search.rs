@@ -1,6 +1,6 @@
 //! Looks for those at fault in what was rendered, for a bounded time and beside everything else.
 
-use haptic_attribution::culprits::{Charge, FailureCauses, Ruling, culprits};
+use haptic_attribution::causes::{Charge, FailureCauses, Ruling, find_causes};
 use haptic_model::{Bundle, pipeline::Rendered};
 use haptic_runtime::cpu;
 use std::{sync::Arc, time::Duration};
@@ -22,20 +22,20 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    /// Finds culprits by what `judge` says of parts, that of so many objects, which it says by the time that it is given.
-    pub async fn run<J>(self, judge: J) -> FailureCauses
+    /// Finds causes by what `evaluate` says of parts, that of so many objects, which it says by the time that it is given.
+    pub async fn run<J>(self, evaluate: J) -> FailureCauses
     where
         J: AsyncFn(Bundle, usize, Instant) -> Ruling + Send + 'static,
     {
         let runtime = Handle::current();
         let end = Instant::now() + if self.good.is_some() { LONGEST } else { LONGEST_AT_FIRST };
         let work = cpu("validate", move || {
-            let judge = async |bundle: Bundle, objects: usize| {
+            let evaluate = async |bundle: Bundle, objects: usize| {
                 let is_over = || Instant::now() >= end;
                 if is_over() {
                     return None;
                 }
-                let ruling = judge(bundle, objects, end).await;
+                let ruling = evaluate(bundle, objects, end).await;
                 // What was cut short says nothing.
                 (!matches!(ruling, Ruling::Unfinished(_)) || !is_over()).then_some(ruling)
             };
@@ -43,10 +43,10 @@ impl Search {
                 bundle: &self.rendered.bundle,
                 good: self.good.as_ref().map(|good| &good.bundle),
                 ruling: &self.ruling,
-                distrusted: &self.rendered.hindsight.distrusted,
+                throttled: &self.rendered.previous_failures.throttled,
                 is_new_configuration: self.is_new_configuration(),
             };
-            runtime.block_on(culprits(&charge, judge))
+            runtime.block_on(find_causes(&charge, evaluate))
         });
         work.await.unwrap_or_else(|panicked| {
             tracing::error!(%panicked, "nobody is found at fault");

@@ -1,6 +1,6 @@
 //! What became of a bundle.
 
-use haptic_attribution::culprits::Ruling;
+use haptic_attribution::causes::Ruling;
 use haptic_model::{Diagnostic, Severity};
 use std::time::Duration;
 

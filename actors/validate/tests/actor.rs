@@ -29,12 +29,12 @@ fn refusing_bad(folder: &Path) -> Checker {
 }
 
 /// A bundle in which one object says `word`.
-fn rendered(generation: u64, word: &str, heard: Option<u64>) -> Rendered {
-    of_block(ObjectRef::new("ingresses", "n", "one"), generation, word, heard)
+fn rendered(generation: u64, word: &str, newest_report: Option<u64>) -> Rendered {
+    of_block(ObjectRef::new("ingresses", "n", "one"), generation, word, newest_report)
 }
 
 /// The same of another one.
-fn of_block(block: ObjectRef, generation: u64, word: &str, heard: Option<u64>) -> Rendered {
+fn of_block(block: ObjectRef, generation: u64, word: &str, newest_report: Option<u64>) -> Rendered {
     let of_one = Blame {
         block: Some(Arc::new(block)),
         lines: vec![LineBlame { template: 0, object: None, line: 1 }; 3],
@@ -42,7 +42,7 @@ fn of_block(block: ObjectRef, generation: u64, word: &str, heard: Option<u64>) -
     };
     let text = Fragment::new(format!("defaults\n    mode http\n    # {word}\n"), Arc::new(of_one));
     let config = BundleFile::new(FileKey::config(), "haproxy.cfg", Text::new(vec![text]));
-    of_bundle(generation, Bundle::new(config, []), heard)
+    of_bundle(generation, Bundle::new(config, []), newest_report)
 }
 
 #[actix::test]
@@ -52,7 +52,7 @@ async fn a_checker_that_is_killed_refuses_nothing_and_is_asked_again() {
     stage.rendered.publish(Some(Arc::new(rendered(1, "fine", None))));
     changed(&mut stage.validated).await;
     assert!(stage.validated.latest().is_some() && stage.refused.latest().is_none());
-    assert!(stage.complaints.latest().is_empty());
+    assert!(stage.failure_reports.latest().is_empty());
     while let Ok(event) = stage.told.try_recv() {
         assert!(!matches!(&*event.payload, Event::ValidationFailed { .. }), "nothing was refused");
     }
@@ -81,16 +81,16 @@ async fn a_machine_that_cannot_check_blames_nobody_and_is_asked_again() {
     }
     std::fs::remove_file(&broken).unwrap();
     changed(&mut stage.validated).await;
-    assert!(stage.complaints.latest().is_empty() && stage.refused.latest().is_none());
+    assert!(stage.failure_reports.latest().is_empty() && stage.refused.latest().is_none());
 }
 
 #[actix::test]
-async fn what_was_rendered_before_anybody_heard_of_a_complaint_is_not_checked() {
+async fn what_was_rendered_before_the_report_was_received_is_not_checked() {
     let folder = tempfile::tempdir().unwrap();
     let mut stage = stage(refusing_bad(folder.path()));
     stage.rendered.publish(Some(Arc::new(rendered(1, "bad", None))));
-    changed(&mut stage.complaints).await;
-    assert_eq!(stage.complaints.latest()[0].objects.len(), 1);
+    changed(&mut stage.failure_reports).await;
+    assert_eq!(stage.failure_reports.latest()[0].objects.len(), 1);
     stage.rendered.publish(Some(Arc::new(rendered(2, "bad too", None))));
     loop {
         let event = tokio::time::timeout(Duration::from_secs(60), stage.told.recv()).await.unwrap().unwrap();
@@ -108,7 +108,7 @@ async fn what_was_rendered_before_anybody_heard_of_a_complaint_is_not_checked() 
             panic!("{generation} was checked");
         }
     }
-    assert_eq!(stage.complaints.latest().len(), 1);
+    assert_eq!(stage.failure_reports.latest().len(), 1);
 }
 
 #[actix::test]
@@ -152,12 +152,12 @@ async fn what_objects_spoil_one_bundle_after_the_other_stays_live_for_everybody_
     stage.rendered.publish(Some(Arc::new(first)));
     changed(&mut stage.validated).await;
     stage.rendered.publish(Some(with(rendered(2, "bad", None))));
-    changed(&mut stage.complaints).await;
-    assert_eq!(stage.complaints.latest()[0].objects.len(), 1);
+    changed(&mut stage.failure_reports).await;
+    assert_eq!(stage.failure_reports.latest()[0].objects.len(), 1);
     assert!(stage.refused.latest().is_none(), "the next one takes back what is wrong");
     stage.rendered.publish(Some(with(rendered(3, "bad too", Some(2)))));
-    changed(&mut stage.complaints).await;
-    assert_eq!(stage.complaints.latest()[1].objects.len(), 1);
+    changed(&mut stage.failure_reports).await;
+    assert_eq!(stage.failure_reports.latest()[1].objects.len(), 1);
     assert!(stage.refused.latest().is_none(), "so does the one behind that");
     stage.rendered.publish(Some(with(rendered(4, "fine again", Some(3)))));
     changed(&mut stage.validated).await;
@@ -176,7 +176,7 @@ async fn what_nobody_spoils_is_taken_back() {
     let of_nobody = of_block(ports, 2, "bad", None);
     stage.rendered.publish(Some(Arc::new(Rendered { config: config.clone(), ..of_nobody })));
     changed(&mut stage.refused).await;
-    assert!(stage.complaints.latest().is_empty());
+    assert!(stage.failure_reports.latest().is_empty());
     // Until something has passed again nothing stays that is refused.
     stage.rendered.publish(Some(Arc::new(Rendered { config, ..rendered(3, "bad", None) })));
     changed(&mut stage.refused).await;
@@ -201,7 +201,7 @@ async fn what_is_in_no_store_is_nobodys_fault_and_causes_no_generation() {
         }
     }
     assert!(pauses[0].starts_with("1 s") && pauses[1].starts_with("2 s"), "{pauses:?}");
-    assert!(stage.complaints.latest().is_empty(), "whoever hears of it renders the same again");
+    assert!(stage.failure_reports.latest().is_empty(), "the renderer would render the same again");
     assert_eq!((*stage.refused.latest()).as_ref().unwrap().rendered.reconcile.generation, Generation(2));
     stage.rendered.publish(Some(Arc::new(rendered(3, "fine", None))));
     changed(&mut stage.validated).await;

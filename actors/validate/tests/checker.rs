@@ -3,7 +3,7 @@
 
 mod imitation;
 
-use haptic_attribution::culprits::Ruling;
+use haptic_attribution::causes::Ruling;
 use haptic_model::{Bundle, BundleFile, FileKey, FileKind, HaproxyVersion, ObjectRef};
 use haptic_text::{Blame, Fragment, LineBlame, Text};
 use haptic_validate::{Binaries, Budget, CheckLimits, Checker, Sandbox, memory::MemoryLimit};

@@ -174,7 +174,7 @@ fn add(fault: Fault, tls: &Tls, pieces: &mut Pieces) {
 
 /// What was found.
 struct FailureCauses {
-    culprits: Vec<String>,
+    proven: Vec<String>,
     suspects: Vec<String>,
     seconds: f32,
 }
@@ -194,12 +194,12 @@ async fn find(checker: Checker, count: usize, fault: Fault, is_later: bool, tls:
     }
     let began = Instant::now();
     stage.rendered.publish(Some(Arc::new(of_bundle(generation, with_bad.bundle(), None))));
-    changed(&mut stage.complaints).await;
+    changed(&mut stage.failure_reports).await;
     let seconds = began.elapsed().as_secs_f32();
-    let complaint = stage.complaints.latest()[0].clone();
+    let report = stage.failure_reports.latest()[0].clone();
     let names =
         |blamed: &[(Arc<ObjectRef>, _)]| blamed.iter().map(|(object, _)| object.name.to_string()).collect();
-    FailureCauses { culprits: names(&complaint.objects), suspects: names(&complaint.suspects), seconds }
+    FailureCauses { proven: names(&report.objects), suspects: names(&report.suspects), seconds }
 }
 
 #[actix::test]
@@ -225,13 +225,12 @@ async fn finds_each_fault(version: &str) {
         for is_later in [false, true] {
             let folder = tempfile::tempdir().unwrap();
             let checker = checker(version, folder.path(), 600, limits);
-            let FailureCauses { culprits, suspects, seconds } =
-                find(checker, 300, fault, is_later, &tls).await;
+            let FailureCauses { proven, suspects, seconds } = find(checker, 300, fault, is_later, &tls).await;
             let when = if is_later { "later" } else { "at the start" };
-            println!("{version} {fault:?} {when}: {seconds:.1} s, {culprits:?}, {suspects:?}");
+            println!("{version} {fault:?} {when}: {seconds:.1} s, {proven:?}, {suspects:?}");
             // A machine that is busy may not clear all others in time.
-            let is_found = culprits == ["bad"] || suspects.contains(&"bad".to_owned());
-            assert!(is_found && culprits.iter().all(|name| name == "bad"), "{version} {fault:?} {when}");
+            let is_found = proven == ["bad"] || suspects.contains(&"bad".to_owned());
+            assert!(is_found && proven.iter().all(|name| name == "bad"), "{version} {fault:?} {when}");
         }
     }
 }
@@ -244,10 +243,10 @@ async fn figures_at_ten_thousand_objects() {
         for is_later in [false, true] {
             let folder = tempfile::tempdir().unwrap();
             let checker = checker("3_4", folder.path(), 1000, CheckLimits::default());
-            let FailureCauses { culprits, suspects, seconds } =
+            let FailureCauses { proven, suspects, seconds } =
                 find(checker, 10_000, fault, is_later, &tls).await;
             let when = if is_later { "later" } else { "at the start" };
-            println!("{fault:?} {when}: {seconds:.1} s, {culprits:?}, {} suspects", suspects.len());
+            println!("{fault:?} {when}: {seconds:.1} s, {proven:?}, {} suspects", suspects.len());
         }
     }
 }

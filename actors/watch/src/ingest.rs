@@ -278,8 +278,8 @@ pub(crate) fn levels(value: &Value) -> usize {
 
 /// When the API server created an object.
 pub(crate) fn created(value: &Value) -> Created {
-    let told = value.pointer("/metadata/creationTimestamp").and_then(Value::as_str);
-    told.and_then(|time| time.parse::<Timestamp>().ok()).map_or(0, Timestamp::as_second)
+    let created = value.pointer("/metadata/creationTimestamp").and_then(Value::as_str);
+    created.and_then(|time| time.parse::<Timestamp>().ok()).map_or(0, Timestamp::as_second)
 }
 
 #[cfg(test)]

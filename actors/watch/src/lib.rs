@@ -7,12 +7,12 @@
 pub mod actor;
 pub mod guard;
 pub mod ingest;
-pub mod left_out;
 pub mod named;
 pub mod pool;
 pub mod provided;
 pub mod pump;
 pub mod quota;
+pub mod rejected;
 pub mod source;
 pub mod spec;
 pub mod stores;

@@ -102,7 +102,7 @@ impl WatchTask {
             failure: None,
             told_synced: false,
             held: None,
-            left_out: RejectedObjects::default(),
+            rejected: RejectedObjects::default(),
             malformed: BTreeSet::new(),
             waiting: Vec::new(),
         };
@@ -130,7 +130,7 @@ struct Pump {
     /// What was told to be held.
     held: Option<MassDeletion>,
     /// What was told to be left out.
-    left_out: RejectedObjects,
+    rejected: RejectedObjects,
     /// What was told to be malformed, as far as that is remembered.
     malformed: BTreeSet<Arc<ObjectRef>>,
     /// Who waits until what was taken is published.
@@ -242,14 +242,14 @@ impl Pump {
 
     /// Tells of what is left out because of the store's limits, and asks for it when there is room.
     fn look_at_limits(&mut self) {
-        if let Some(now) = self.writer.left_out().filter(|now| *now != self.left_out) {
+        if let Some(now) = self.writer.rejected().filter(|now| *now != self.rejected) {
             let resource = self.job.spec.name.clone();
-            for reached in now.news(&self.left_out, &resource) {
+            for reached in now.news(&self.rejected, &resource) {
                 self.job.events.emit(Event::LimitReached { reached });
             }
-            self.claim.note_left_out(&now);
+            self.claim.note_rejected(&now);
             self.job.events.emit(Event::LeftOut { resource, counts: now.counts() });
-            self.left_out = now;
+            self.rejected = now;
         }
         let wanting = self.writer.wanting();
         self.wanted.send_if_modified(|wanted| {
@@ -324,8 +324,10 @@ impl Pump {
 
     fn failed(&mut self, message: String) {
         self.claim.note_trouble(Some(&message));
-        let fresh =
-            self.failure.as_ref().is_none_or(|(told, when)| *told != message || when.elapsed() >= REMIND);
+        let fresh = self
+            .failure
+            .as_ref()
+            .is_none_or(|(reported, when)| *reported != message || when.elapsed() >= REMIND);
         if fresh {
             self.failure = Some((message.clone(), Instant::now()));
             self.job.events.emit(Event::WatchFailed { resource: self.job.spec.name.clone(), message });

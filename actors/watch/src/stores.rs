@@ -5,7 +5,7 @@
 
 use crate::named::NamedStores;
 use haptic_model::{
-    AllLeftOut, MassDeletion, MassDeletions, RejectedObjects, Snapshot, Snapshots, cause::StoreChanges,
+    AllRejected, MassDeletion, MassDeletions, RejectedObjects, Snapshot, Snapshots, cause::StoreChanges,
     pipeline::Cause,
 };
 use haptic_runtime::{Publisher, Topic, topic};
@@ -23,7 +23,7 @@ struct StoresState {
     snapshots: Publisher<Snapshots>,
     troubles: Publisher<Troubles>,
     missing: Publisher<MassDeletions>,
-    left_out: Publisher<AllLeftOut>,
+    rejected: Publisher<AllRejected>,
     state: Mutex<State>,
     named: NamedStores,
 }
@@ -63,12 +63,12 @@ impl Stores {
     pub fn new() -> (Self, Topic<Snapshots>) {
         let ((snapshots, topic_of_all), (troubles, _)) =
             (topic(Snapshots::default()), topic(Troubles::new()));
-        let ((missing, _), (left_out, _)) = (topic(MassDeletions::new()), topic(AllLeftOut::new()));
+        let ((missing, _), (rejected, _)) = (topic(MassDeletions::new()), topic(AllRejected::new()));
         let shared = StoresState {
             snapshots,
             troubles,
             missing,
-            left_out,
+            rejected,
             state: Mutex::default(),
             named: NamedStores::default(),
         };
@@ -89,8 +89,8 @@ impl Stores {
 
     /// What stores do not hold because of their limits.
     #[must_use]
-    pub fn left_out(&self) -> Topic<AllLeftOut> {
-        self.0.left_out.topic()
+    pub fn rejected(&self) -> Topic<AllRejected> {
+        self.0.rejected.topic()
     }
 
     /// Those of them that hold what others name.
@@ -123,7 +123,7 @@ impl Stores {
         }
         self.set_trouble(name, None);
         self.set_missing(&name.into(), None);
-        self.set_left_out(&name.into(), &RejectedObjects::default());
+        self.set_rejected(&name.into(), &RejectedObjects::default());
         self.publish(&state);
     }
 
@@ -174,13 +174,13 @@ impl Stores {
         self.0.missing.publish_if_changed(all);
     }
 
-    fn set_left_out(&self, name: &Arc<str>, left_out: &RejectedObjects) {
-        let mut all = (*self.0.left_out.latest()).clone();
-        match left_out.is_nothing() {
+    fn set_rejected(&self, name: &Arc<str>, rejected: &RejectedObjects) {
+        let mut all = (*self.0.rejected.latest()).clone();
+        match rejected.is_nothing() {
             true => drop(all.remove(name)),
-            false => drop(all.insert(name.clone(), left_out.clone())),
+            false => drop(all.insert(name.clone(), rejected.clone())),
         }
-        self.0.left_out.publish_if_changed(all);
+        self.0.rejected.publish_if_changed(all);
     }
 
     /// The watches are those of the accepted configuration of this revision, and what others filled is not published any more.
@@ -225,10 +225,10 @@ impl Claim {
     }
 
     /// Says what this store does not hold because of its limits; a claim that was taken over says nothing.
-    pub fn note_left_out(&self, left_out: &RejectedObjects) {
+    pub fn note_rejected(&self, rejected: &RejectedObjects) {
         let state = self.stores.state();
         if state.stores.get(&self.name).is_some_and(|store| store.claim == self.number) {
-            self.stores.set_left_out(&self.name, left_out);
+            self.stores.set_rejected(&self.name, rejected);
         }
     }
 

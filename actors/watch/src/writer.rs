@@ -7,9 +7,9 @@
 use crate::{
     guard::{self, Guard},
     ingest::{self, Ingested},
-    left_out::RejectedLog,
     pool::PoolLevel,
     quota::{self, Quota},
+    rejected::RejectedLog,
     update::{ListScope, Update},
 };
 use haptic_model::{
@@ -34,7 +34,7 @@ pub struct StoreWriter {
     guard: Guard,
     guarded: bool,
     quota: Quota,
-    left_out: RejectedLog,
+    rejected: RejectedLog,
     offer: Option<Offer>,
     /// Resource versions of references: the only way to see that one did not change.
     stamps: HashMap<Arc<ObjectRef>, Arc<str>>,
@@ -90,7 +90,7 @@ impl StoreWriter {
             guard: Guard::default(),
             guarded: false,
             quota: Quota::new(limits),
-            left_out: RejectedLog::default(),
+            rejected: RejectedLog::default(),
             offer: None,
             stamps: HashMap::new(),
             owns_status: false,
@@ -145,7 +145,7 @@ impl StoreWriter {
         match update {
             Update::Scopes(scopes) => self.set_scopes(scopes),
             Update::ListBegun(scope) => {
-                self.left_out.forget_all(&scope);
+                self.rejected.forget_all(&scope);
                 self.lists.insert(scope, HashSet::new());
             }
             Update::Listed(scope, object) | Update::Put(scope, object) => self.put(&scope, object),
@@ -155,7 +155,7 @@ impl StoreWriter {
             Update::Gone(scope, reference) => self.gone(&scope, &reference),
             Update::Oversized(scope, oversized) => self.oversized(&scope, &oversized),
             Update::OfferBegun(namespace) => {
-                self.left_out.recount(&namespace);
+                self.rejected.recount(&namespace);
                 self.offer = Some(Offer { namespace, overtaken: HashSet::new() });
             }
             Update::Offered(namespace, object) => self.offered(&namespace, object),
@@ -180,14 +180,14 @@ impl StoreWriter {
 
     /// What the store does not hold because of its limits; `None` while objects are being named anew.
     #[must_use]
-    pub fn left_out(&self) -> Option<limits::RejectedObjects> {
-        self.is_converged().then(|| self.left_out.summary(&self.quota))
+    pub fn rejected(&self) -> Option<limits::RejectedObjects> {
+        self.is_converged().then(|| self.rejected.summary(&self.quota))
     }
 
     /// What the store takes, or would if it could.
     #[must_use]
     pub fn wants(&self) -> usize {
-        if self.left_out.is_full() { self.quota.limits().store_bytes } else { self.quota.bytes() }
+        if self.rejected.is_full() { self.quota.limits().store_bytes } else { self.quota.bytes() }
     }
 
     /// The store may take so much.
@@ -199,7 +199,7 @@ impl StoreWriter {
     /// The namespaces of which objects are left out though there is room for some.
     #[must_use]
     pub fn wanting(&self) -> BTreeSet<ListScope> {
-        let crowded = self.left_out.crowded_namespaces().filter(|_| self.is_converged());
+        let crowded = self.rejected.crowded_namespaces().filter(|_| self.is_converged());
         crowded.filter(|namespace| self.quota.has_room(namespace)).cloned().collect()
     }
 
@@ -224,7 +224,7 @@ impl StoreWriter {
         self.scopes = scopes;
         for scope in left {
             self.lists.remove(&scope);
-            self.left_out.forget_all(&scope);
+            self.rejected.forget_all(&scope);
             self.remove_unless(&scope, |_| false);
         }
     }
@@ -251,7 +251,7 @@ impl StoreWriter {
     /// Takes an object if there is room, and what must leave for it out.
     fn take(&mut self, incoming: Ingested) {
         let reference = incoming.object.reference.clone();
-        self.left_out.forget(&reference);
+        self.rejected.forget(&reference);
         let leaving = self.quota.admit(&reference, incoming.created, incoming.takes);
         leaving.iter().for_each(|(object, limit)| self.leave_out(object, *limit));
         if leaving.iter().any(|(object, _)| *object == reference) {
@@ -285,26 +285,26 @@ impl StoreWriter {
         }
         let reference = &oversized.object;
         self.saw(scope, reference);
-        self.left_out.forget(reference);
+        self.rejected.forget(reference);
         let before = self.snapshot.get(&reference.namespace, &reference.name).map(|before| before.json.len());
         let replaced = before.is_some_and(|bytes| bytes <= oversized.limit);
         if !replaced {
             self.remove(reference);
         }
-        self.left_out.oversized(Arc::new(Oversized { replaced, ..Oversized::clone(oversized) }));
+        self.rejected.oversized(Arc::new(Oversized { replaced, ..Oversized::clone(oversized) }));
     }
 
     /// What cannot be used is there all the same: the version before stays.
     fn malformed(&mut self, scope: &ListScope, reference: &Arc<ObjectRef>) {
         if self.scopes.contains(scope) {
             self.saw(scope, reference);
-            self.left_out.forget(reference);
+            self.rejected.forget(reference);
         }
     }
 
     fn leave_out(&mut self, reference: &Arc<ObjectRef>, limit: Limit) {
-        self.left_out.forget(reference);
-        self.left_out.crowded(reference, limit);
+        self.rejected.forget(reference);
+        self.rejected.crowded(reference, limit);
         self.unsee(reference);
         self.remove(reference);
     }
@@ -325,7 +325,7 @@ impl StoreWriter {
             return;
         }
         self.overtake(reference);
-        self.left_out.forget(reference);
+        self.rejected.forget(reference);
         self.unsee(reference);
         self.remove(reference);
     }

@@ -48,12 +48,12 @@ pub async fn evaluate(
 ) -> ReviewAnswer {
     let object = Value::Object(review.object.clone().unwrap_or_default());
     let checker = checker.until(end_of_checks(received));
-    let judged = tokio::time::timeout_at(
+    let answer = tokio::time::timeout_at(
         received + DEADLINE,
         evaluate_object(object, own, lookups, readers, &checker),
     )
     .await;
-    judged.unwrap_or_else(|_| ReviewAnswer::Undecided {
+    answer.unwrap_or_else(|_| ReviewAnswer::Undecided {
         why: format!("validators and tests did not end within {} s", DEADLINE.as_secs()),
     })
 }

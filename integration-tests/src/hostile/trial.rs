@@ -210,7 +210,7 @@ impl Arena {
         let mut found = Vec::new();
         let (live, checked) = self.alpha_changes(bounds, &mut found).await;
         let held = self.blamed(&mut found).await;
-        found.extend(self.complaints(before.event).await);
+        found.extend(self.problems_since(before.event).await);
         let (peaks, reloads, slowest) = (Peaks::default(), 0.0, Duration::ZERO);
         Trial { case: name.to_owned(), live, checked, peaks, reloads, held, slowest, found }
     }
@@ -369,7 +369,7 @@ impl Arena {
     }
 
     /// Warnings that name alpha or beta, and news that no input should bring about.
-    async fn complaints(&self, last: u64) -> Vec<String> {
+    async fn problems_since(&self, last: u64) -> Vec<String> {
         let events = self.events().await.unwrap_or_default();
         let new = events.iter().filter(|event| event["number"].as_u64() > Some(last));
         let bad = new.filter(|event| {

@@ -11,7 +11,7 @@ const MADE_ELSEWHERE: [(&str, &str); 6] = [
     ("deadline", "leader"),
     ("endpoint", "webhook"),
     ("leadership", "leader, fence"),
-    ("left_out", "watches"),
+    ("rejected", "watches"),
     ("missing", "watches"),
     ("snapshots", "watches, stores"),
 ];

@@ -5,14 +5,17 @@ use crate::{assert_none, root, sources::Source};
 use std::{collections::BTreeMap, fs};
 
 /// Words in names of types, and what the field says.
-const TYPES: [(&str, &str); 63] = [
+const TYPES: [(&str, &str); 67] = [
     ("ActorSpec", "Spec"),
+    ("AllLeftOut", "AllRejected"),
     ("Apart", "OtherChanges"),
+    ("Around", "OuterLookup"),
     ("Beyond", "PrivilegedUses"),
     ("Board", "Topics"),
     ("Campaign", "Run"),
     ("CellReader", "Topic"),
     ("CellWriter", "Publisher"),
+    ("CheckPatience", "CheckTimeout"),
     ("Commentary", "EventLog"),
     ("Complaint", "FailureReport"),
     ("Complaints", "FailureReports"),
@@ -25,6 +28,7 @@ const TYPES: [(&str, &str); 63] = [
     ("EventTold", "EventEmitted"),
     ("Glance", "a refresh"),
     ("Given", "ProvidedObjects"),
+    ("Ground", "what it is: inputs, settings, a baseline"),
     ("HeldBack", "QuarantinedObjects"),
     ("Hindsight", "PreviousFailures"),
     ("InForceActor", "ActivationActor"),
@@ -72,7 +76,7 @@ const TYPES: [(&str, &str); 63] = [
 ];
 
 /// Names of modules.
-const MODULES: [(&str, &str); 34] = [
+const MODULES: [(&str, &str); 36] = [
     ("ahead", "servers_first"),
     ("apart", "other_changes"),
     ("around", "captured"),
@@ -81,6 +85,7 @@ const MODULES: [(&str, &str); 34] = [
     ("blame", "failing_objects"),
     ("board", "topics"),
     ("commentary", "event_log"),
+    ("culprits", "causes"),
     ("desk", "review_queue"),
     ("express", "fast_path"),
     ("given", "provided"),
@@ -90,6 +95,7 @@ const MODULES: [(&str, &str); 34] = [
     ("judge", "evaluator"),
     ("keeper", "supervisor"),
     ("kept", "what it is kept as"),
+    ("left_out", "rejected"),
     ("lookout", "incarnation_watch"),
     ("marked", "framed"),
     ("marks", "framing"),
@@ -110,14 +116,19 @@ const MODULES: [(&str, &str); 34] = [
 ];
 
 /// Names of functions.
-const FUNCTIONS: [(&str, &str); 16] = [
+const FUNCTIONS: [(&str, &str); 22] = [
     ("begin_anew", "restart"),
+    ("complain", "report_failure, or print_problem"),
+    ("complained", "reported"),
+    ("complaint", "failure_report"),
+    ("culprits", "find_causes"),
     ("distrusted", "throttled"),
     ("express", "fast_path"),
     ("glance", "refresh"),
     ("hear", "receive"),
     ("hindsight", "previous_failures"),
     ("hurry", "wake"),
+    ("judged", "validated, decided or evaluated"),
     ("meet", "connect"),
     ("put_on_probation", "throttle"),
     ("rest_again", "back_off_again"),
@@ -125,8 +136,44 @@ const FUNCTIONS: [(&str, &str); 16] = [
     ("stands_again", "is_cache_hit"),
     ("strike", "remove, or what is refused"),
     ("tell", "emit, or what is written"),
+    ("told", "display, diagnostics, or what it is"),
     ("untracked", "uncacheable"),
     ("ward", "quarantine"),
+];
+
+/// Names of fields, parameters and locals.
+const VALUES: [(&str, &str); 31] = [
+    ("around", "context, captured or enclosing"),
+    ("board", "topics"),
+    ("border", "boundary"),
+    ("commentary", "event_log"),
+    ("complained", "reported"),
+    ("complaint", "report"),
+    ("complaints", "failure_reports"),
+    ("concerned", "involved"),
+    ("culprit", "proven"),
+    ("culprits", "proven, or causes"),
+    ("distrusted", "throttled"),
+    ("ground", "inputs, base or context"),
+    ("heard", "received"),
+    ("hindsight", "previous_failures"),
+    ("hurry", "is_woken"),
+    ("judged", "validated, decided or evaluated"),
+    ("keeper", "supervisor"),
+    ("life", "lifecycle, or instance"),
+    ("moment", "timing or context"),
+    ("nudge", "topic"),
+    ("outline", "block_index"),
+    ("patience", "timeout"),
+    ("probation", "namespace_backoff"),
+    ("relapses", "failures"),
+    ("seat", "own"),
+    ("spoilt", "tainted"),
+    ("strikes", "refusals"),
+    ("tell", "sender"),
+    ("told", "what it is: published, reported, text, receiver"),
+    ("untracked", "uncacheable"),
+    ("vitals", "stats"),
 ];
 
 /// Names of types that several modules have, each its own: they mean the same in all of them.
@@ -136,7 +183,8 @@ const MAY_REPEAT: [&str; 9] =
 /// What a source defines, apart from its tests.
 fn code(text: &str) -> impl Iterator<Item = &str> {
     let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-    code.lines().filter(|line| !line.trim_start().starts_with("//"))
+    let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+    lines.map(|line| line.split(" // ").next().unwrap_or_default())
 }
 
 /// The name that a line defines with one of these words. Nested types are their trait's, or their function's.
@@ -149,6 +197,24 @@ fn defined<'l>(line: &'l str, keywords: &[&str]) -> Option<&'l str> {
     words.next().filter(|_| is_definition)
 }
 
+/// Whether a line, apart from its texts, has a field, a parameter or a local of this name.
+fn has_value(line: &str, name: &str) -> bool {
+    line.split('"').step_by(2).any(|code| {
+        code.match_indices(name).any(|(at, _)| {
+            let (before, behind) = code.split_at(at);
+            let behind = behind.strip_prefix(name).unwrap_or_default();
+            let begins = !before.ends_with(|c: char| c.is_alphanumeric() || c == '_');
+            // A text over several lines: `of whom nothing else is told).`
+            let is_prose = before.ends_with(' ') && before.trim_end().ends_with(char::is_alphanumeric);
+            let is_declared = !behind.starts_with("::") && behind.trim_start().starts_with(BEHIND_VALUES);
+            begins && is_declared && !(is_prose && behind.starts_with([')', ',']))
+        })
+    })
+}
+
+/// What follows the name of a value where it is declared.
+const BEHIND_VALUES: [char; 7] = [':', '|', ')', ',', '=', ';', '}'];
+
 fn is_of_tests(path: &str) -> bool {
     let is_named_so = ["tests", "examples/", "scene.rs"].iter().any(|name| path.contains(name));
     is_named_so || path.starts_with("integration-tests")
@@ -156,7 +222,7 @@ fn is_of_tests(path: &str) -> bool {
 
 const TYPE_KEYWORDS: [&str; 4] = ["struct", "enum", "trait", "type"];
 
-/// Definitions of types, modules and functions with a refused name.
+/// Definitions of types, modules, functions and values with a refused name.
 fn with_refused_names(sources: &[Source]) -> Vec<String> {
     let mut found = Vec::new();
     let mut look = |path: &str, name: &str, list: &[(&str, &str)]| {
@@ -171,6 +237,8 @@ fn with_refused_names(sources: &[Source]) -> Vec<String> {
         for line in code(text) {
             defined(line, &TYPE_KEYWORDS).into_iter().for_each(|name| look(path, name, &TYPES));
             defined(line, &["fn"]).into_iter().for_each(|name| look(path, name, &FUNCTIONS));
+            let values = VALUES.iter().filter(|(refused, _)| has_value(line, refused));
+            values.for_each(|(name, _)| look(path, name, &VALUES));
         }
     }
     found
@@ -195,12 +263,20 @@ fn names_are_those_of_the_field() {
         ("server/src/wiring.rs", "pub struct Seat<A> {"),
         ("actors/render/src/settle/mod.rs", "pub enum Fine {"),
         ("actors/validate/src/a.rs", "    pub(super) async fn tell(&self) {"),
+        ("actors/validate/src/a.rs", "    complaint: Arc<FailureReport>,"),
+        ("actors/validate/src/a.rs", "fn after(moment: &RenderTiming<'_>) {"),
+        ("actors/validate/src/a.rs", "    let spoilt = BTreeSet::new();"),
+        ("actors/validate/src/a.rs", "    reports.iter().map(|complaint| 1);"),
     ];
     for (path, line) in bad {
         assert_eq!(with_refused_names(&[(path.to_owned(), line.to_owned())]).len(), 1, "{line}");
     }
-    let good = vec![("actors/watch/src/a.rs".to_owned(), "    let kept = told; // struct Seat".to_owned())];
-    assert_none(&with_refused_names(&good));
+    let good = [
+        "    let kept = looked; // struct Seat, told: never",
+        "    format!(\"{why}: told, and heard\", why = a.foretold, b = told_once);",
+        "    untold::note(is_told);",
+    ];
+    assert_none(&with_refused_names(&good.map(|line| ("actors/watch/src/a.rs".to_owned(), line.to_owned()))));
 }
 
 #[test]

@@ -102,9 +102,9 @@ fn rendered_in_turn(histories: &[Vec<Value>]) -> Vec<(String, String)> {
         };
         let (rendering, snapshots) = loop {
             generation += 1;
-            let moment =
+            let timing =
                 RenderTiming { generation: Generation(generation), now: Instant::now(), good: good.as_ref() };
-            let outcome = job.render(&mut quarantine, &mut renderer, &moment);
+            let outcome = job.render(&mut quarantine, &mut renderer, &timing);
             match outcome.rendering {
                 Ok(rendering) => break (rendering, outcome.snapshots),
                 Err(_) if outcome.again => {}

@@ -77,12 +77,12 @@ impl Cluster {
         };
         loop {
             self.generation += 1;
-            let moment = RenderTiming {
+            let timing = RenderTiming {
                 generation: Generation(self.generation),
                 now: Instant::now(),
                 good: self.good.as_ref().map(|(basis, _)| basis),
             };
-            let outcome = job.render(&mut self.quarantine, &mut self.renderer, &moment);
+            let outcome = job.render(&mut self.quarantine, &mut self.renderer, &timing);
             match outcome.rendering {
                 Ok(rendering) => return (rendering.bundle, outcome.snapshots),
                 Err(_) if outcome.again => {}

@@ -18,7 +18,7 @@ pub fn run(args: &BenchmarkArgs) -> Result<(), CommandFailure> {
     let size = BenchmarkSize { ingresses: args.ingresses, endpoints: args.endpoints };
     let mut measured = Measured::of(&config, size, args.haproxy_version)?;
     match binaries::checker(&args.haproxy) {
-        Err(why) => output::complain(&format!("haproxy -c is not measured: {why}")),
+        Err(why) => output::print_problem(&format!("haproxy -c is not measured: {why}")),
         Ok(checker) => {
             let checker = checker.allowing(&config.spec.allow.features);
             let versions = [args.haproxy_version];

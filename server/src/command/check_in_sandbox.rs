@@ -31,6 +31,6 @@ pub fn run(words: &[OsString]) -> ExitCode {
 }
 
 fn failed(why: &str, code: u8) -> ExitCode {
-    output::complain(why);
+    output::print_problem(why);
     ExitCode::from(code)
 }

@@ -19,7 +19,7 @@ pub fn run(command: &ConfigCommand) -> Result<(), CommandFailure> {
             Loading::Problems(problems) => CommandFailure::printed(&problems),
             Loading::Failed(failure) => failure,
         })?;
-    output::complain_about(&candidate.notices);
+    output::print_problems(&candidate.notices);
     let resource = as_resource(&candidate)?;
     match args.output {
         YamlOrJson::Yaml => {

@@ -47,7 +47,7 @@ pub fn dispatch() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(CommandFailure::Exit(code)) => ExitCode::from(code),
         Err(failure) => {
-            output::complain(&failure.to_string());
+            output::print_problem(&failure.to_string());
             let is_usage = matches!(failure, CommandFailure::Usage(_) | CommandFailure::Unknown(_));
             ExitCode::from(if is_usage { USAGE } else { 1 })
         }

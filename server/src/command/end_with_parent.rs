@@ -31,18 +31,18 @@ pub fn asked_for() -> Option<Vec<OsString>> {
 #[must_use]
 pub fn run(words: &[OsString]) -> ExitCode {
     let [parent, program, arguments @ ..] = words else {
-        output::complain("end-with-parent is for haptic itself");
+        output::print_problem("end-with-parent is for haptic itself");
         return ExitCode::from(2);
     };
     if let Err(error) = set_parent_process_death_signal(Some(Signal::TERM)) {
-        output::complain(&format!("HAProxy would stay behind if haptic were killed: {error}"));
+        output::print_problem(&format!("HAProxy would stay behind if haptic were killed: {error}"));
     }
     // The parent may have ended before the kernel was asked.
     if !is_parent(parent) {
         return ExitCode::FAILURE;
     }
     let error = Command::new(program).args(arguments).exec();
-    output::complain(&format!("{} cannot be executed: {error}", program.display()));
+    output::print_problem(&format!("{} cannot be executed: {error}", program.display()));
     ExitCode::FAILURE
 }
 

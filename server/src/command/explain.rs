@@ -52,14 +52,14 @@ fn offline(
     let config = input::read_config(file)?.as_if_active()?;
     let origin = ObjectSource::Folder(resources.to_owned());
     let read = process::runtime()?.block_on(objects::read(&config.spec, &origin))?;
-    input::complain_of_unread(&read);
+    input::report_unread(&read);
     let snapshots = certificate::beside(&config.spec, &read.snapshots, args.state.folder().as_deref())?;
     let fleet = Fleet::of_version(args.haproxy_version);
     let compiled = compile(&config.spec).map_err(|problems| CommandFailure::printed(&problems))?;
     let (rendering, quarantine) = render_once(&compiled, &config, &snapshots, &fleet)
         .map_err(|problems| CommandFailure::printed(&problems))?;
-    output::complain_about(&rendering.told());
-    input::complain_of_left_out(&quarantine);
+    output::print_problems(&rendering.diagnostics());
+    input::report_quarantined(&quarantine);
     let context = Context {
         bundle: &rendering.bundle,
         config: &config,

@@ -54,26 +54,26 @@ fn load_from(file: &Path) -> Result<ConfigCandidate, Vec<Diagnostic>> {
 /// Reads the configuration in `file`, or tells everything that is wrong with it.
 pub fn read_config(file: &Path) -> Result<ConfigCandidate, CommandFailure> {
     let candidate = load_from(file).map_err(|problems| CommandFailure::printed(&problems))?;
-    output::complain_about(&candidate.notices);
+    output::print_problems(&candidate.notices);
     Ok(candidate)
 }
 
 /// Prints which objects are not in the snapshots; whether some should be.
-pub fn complain_of_unread(read: &ReadObjects) -> bool {
-    read.ignored.iter().chain(&read.problems).for_each(|sentence| output::complain(sentence));
+pub fn report_unread(read: &ReadObjects) -> bool {
+    read.ignored.iter().chain(&read.problems).for_each(|sentence| output::print_problem(sentence));
     !read.problems.is_empty()
 }
 
 /// Prints which objects are left out, each with what is wrong with it.
-pub fn complain_of_left_out(left_out: &Quarantine) {
-    for held in left_out.held.values() {
+pub fn report_quarantined(quarantine: &Quarantine) {
+    for held in quarantine.held.values() {
         let without = match held.instead {
             Instead::Nothing => "left out",
             Instead::Former => "its last good version",
             Instead::Defaults => "without what cannot be read",
         };
         let message = format!("{without}: {}", held.why.message);
-        output::complain_about(&[Diagnostic { message, ..held.why.clone() }]);
+        output::print_problems(&[Diagnostic { message, ..held.why.clone() }]);
     }
 }
 

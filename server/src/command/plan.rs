@@ -62,7 +62,7 @@ fn nothing_to_compare() -> CommandFailure {
 
 fn report(args: &PlanArgs, previews: &[PodPreview], silent: &[SilentPod]) -> std::io::Result<()> {
     for (pod, why) in silent {
-        output::complain(&format!("{pod}: {why}"));
+        output::print_problem(&format!("{pod}: {why}"));
     }
     match args.output {
         SummaryOrJson::Summary => output::print(&preview::as_text(previews)),
@@ -180,7 +180,7 @@ async fn objects_of(
 ) -> Result<Whole<Snapshots>, CommandFailure> {
     input::must_be_valid(&config.spec).await?;
     let read = objects::read(&config.spec, origin).await?;
-    let is_short = input::complain_of_unread(&read);
+    let is_short = input::report_unread(&read);
     Ok((read.snapshots, !is_short))
 }
 
@@ -194,7 +194,7 @@ async fn desired(
     let (bundle, is_whole) =
         render_for(config, snapshots, fleet).map_err(|problems| CommandFailure::printed(&problems))?;
     match binaries::checker(haproxy) {
-        Err(why) => output::complain(&format!("not checked with haproxy -c: {why}")),
+        Err(why) => output::print_problem(&format!("not checked with haproxy -c: {why}")),
         Ok(checker) => {
             let verdict = checker.allowing(&config.spec.allow.features).check(&bundle, &fleet.versions).await;
             if !verdict.passed() {

@@ -20,7 +20,7 @@ pub fn run(args: &RenderArgs) -> Result<(), CommandFailure> {
     runtime.block_on(input::must_be_valid(&config.spec))?;
     let origin = ObjectSource::Folder(args.resources.clone());
     let read = runtime.block_on(objects::read(&config.spec, &origin))?;
-    let is_short = input::complain_of_unread(&read);
+    let is_short = input::report_unread(&read);
     let snapshots = certificate::beside(&config.spec, &read.snapshots, args.state.folder().as_deref())?;
     let (bundle, is_whole) = render_for(&config, &snapshots, &Fleet::of_version(args.haproxy_version))
         .map_err(|problems| CommandFailure::printed(&problems))?;
@@ -42,8 +42,8 @@ pub fn render_for(
     fleet: &Fleet,
 ) -> Result<(Bundle, bool), Vec<Diagnostic>> {
     let compiled = compile(&config.spec)?;
-    let (rendering, left_out) = render_once(&compiled, config, snapshots, fleet)?;
-    output::complain_about(&rendering.told());
-    input::complain_of_left_out(&left_out);
-    Ok((rendering.bundle, left_out.held.is_empty()))
+    let (rendering, quarantine) = render_once(&compiled, config, snapshots, fleet)?;
+    output::print_problems(&rendering.diagnostics());
+    input::report_quarantined(&quarantine);
+    Ok((rendering.bundle, quarantine.held.is_empty()))
 }

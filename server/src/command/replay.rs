@@ -76,8 +76,8 @@ async fn all_pass(checker: &Checker, made: &[Made]) -> Result<bool, CommandFailu
         let verdict = checker.check(bundle, &fleet.versions).await;
         if !verdict.passed() {
             all_pass = false;
-            output::complain(&format!("HAProxy refuses generation {number}:"));
-            output::complain_about(&verdict.diagnostics);
+            output::print_problem(&format!("HAProxy refuses generation {number}:"));
+            output::print_problems(&verdict.diagnostics);
         }
     }
     Ok(all_pass)

@@ -47,7 +47,7 @@ async fn watch(args: &StatusArgs) -> Result<(), CommandFailure> {
                     return Ok(());
                 }
             }
-            Err(why) => output::complain(&why.to_string()),
+            Err(why) => output::print_problem(&why.to_string()),
         }
         tokio::time::sleep(pause).await;
     }

@@ -15,7 +15,9 @@ pub enum FileReaders {
 pub fn hide_memory() {
     if let Err(error) = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable) {
         // Before there is a log.
-        crate::output::complain(&format!("this process may be dumped, with the keys that it holds: {error}"));
+        crate::output::print_problem(&format!(
+            "this process may be dumped, with the keys that it holds: {error}"
+        ));
     }
 }
 

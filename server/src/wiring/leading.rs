@@ -95,13 +95,13 @@ impl BeforeLeading {
         let (identity, reporting) = (Arc::clone(&self.identity), Arc::new(reporting));
         let options = ReporterOptions { client, namespace, name, identity, reporting };
         let spec = Spec::named("reporter")
-            .subscribes(&readers.judged)
+            .subscribes(&readers.config_verdict)
             .subscribes(&readers.accepted)
             .subscribes(&readers.config)
             .subscribes(&readers.snapshots)
             .subscribes(&readers.troubles)
             .subscribes(&edges.stores.missing())
-            .subscribes(&readers.left_out)
+            .subscribes(&readers.rejected)
             .subscribes(&readers.validated)
             .subscribes(&readers.quarantine)
             .subscribes(&readers.pods)
@@ -157,11 +157,10 @@ impl Leading {
         let succession = folder_of_this_pod().map(|folder| Succession::open(&folder, &identity));
         let succession = Arc::new(succession.unwrap_or_default());
         let options = LeaderOptions { client, namespace, identity, succession, fence };
-        let actor = Spec::named("leader").subscribes(&readers.config).subscribes(&readers.judged).start(
-            &threads.lead,
-            supervision,
-            move |own| LeaderActor::new(own, options.clone()),
-        );
+        let actor = Spec::named("leader")
+            .subscribes(&readers.config)
+            .subscribes(&readers.config_verdict)
+            .start(&threads.lead, supervision, move |own| LeaderActor::new(own, options.clone()));
         Self { actor: Some(actor) }
     }
 

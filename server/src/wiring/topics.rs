@@ -31,7 +31,7 @@ pub(super) struct Edges {
     pub remarks: Topic<Remarks>,
     pub attempted: Topic<Attempts>,
     pub candidate: Topic<MaybeMessage<Candidate>>,
-    pub complaints: Topic<FailureReports>,
+    pub failure_reports: Topic<FailureReports>,
     pub failed_reloads: Topic<FailedReloads>,
     pub discovered: Topic<Vec<HaproxyPod>>,
     pub ready: Topic<Vec<ReadyPod>>,
@@ -78,7 +78,7 @@ macro_rules! publishers {
 publishers!(ConfigPublishers {
     accepted: Option<AcceptedConfig> = None,
     state: ConfigState = ConfigState::Waiting("starting".into()),
-    judged: Option<ConfigVerdict> = None,
+    config_verdict: Option<ConfigVerdict> = None,
     remarks: Remarks = Remarks::default(),
 });
 
@@ -94,7 +94,7 @@ publishers!(ValidatePublishers {
     candidate: MaybeMessage<Candidate> = None,
     validated: MaybeMessage<Validated> = None,
     refused: MaybeMessage<Refused> = None,
-    complaints: FailureReports = FailureReports::new(),
+    failure_reports: FailureReports = FailureReports::new(),
 });
 
 publishers!(DiscoveryPublishers {
@@ -131,11 +131,11 @@ impl Topics {
             actors,
             config: publishers.activation.topic(),
             accepted: publishers.config.accepted.topic(),
-            judged: publishers.config.judged.topic(),
+            config_verdict: publishers.config.config_verdict.topic(),
             config_state: publishers.config.state.topic(),
             snapshots,
             troubles: stores.troubles(),
-            left_out: stores.left_out(),
+            rejected: stores.rejected(),
             rendered: publishers.render.rendered.topic(),
             validated: publishers.validate.validated.topic(),
             refused: publishers.validate.refused.topic(),
@@ -155,7 +155,7 @@ impl Topics {
             remarks: publishers.config.remarks.topic(),
             attempted: publishers.render.attempted.topic(),
             candidate: publishers.validate.candidate.topic(),
-            complaints: publishers.validate.complaints.topic(),
+            failure_reports: publishers.validate.failure_reports.topic(),
             failed_reloads: publishers.fleet.failed_reloads.topic(),
             discovered: publishers.discovery.pods.topic(),
             ready: publishers.discovery.ready.topic(),

@@ -1,4 +1,4 @@
-//! Whatever finds them at fault, bad objects change nothing for anybody else: render and search for culprits together.
+//! Whatever finds them at fault, bad objects change nothing for anybody else: render and search for causes together.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 mod attack;

@@ -1,9 +1,9 @@
-//! What renders and what finds culprits, without actors: a generation is rendered until one passes.
+//! What renders and what finds causes, without actors: a generation is rendered until one passes.
 
 use crate::SECOND;
 use futures::executor::block_on;
 use haptic_attribution::{
-    culprits::{Charge, Ruling, culprits},
+    causes::{Charge, Ruling, find_causes},
     quarantine::{QuarantineState, RenderTiming},
 };
 use haptic_model::{
@@ -40,7 +40,7 @@ pub struct Stages {
     /// How long a check takes.
     pub check: Duration,
     /// What the next render hears.
-    complaint: Option<Arc<FailureReport>>,
+    report: Option<Arc<FailureReport>>,
 }
 
 /// What it took until a bundle passed.
@@ -74,7 +74,7 @@ impl Stages {
             generation: 0,
             now: Instant::now(),
             check: Duration::ZERO,
-            complaint: None,
+            report: None,
         }
     }
 
@@ -156,11 +156,11 @@ impl Stages {
         panic!("still suspected: {:?}", self.held());
     }
 
-    /// One generation, and the search for culprits if it is refused: whether it passed, and how many checks of all of it the search
+    /// One generation, and the search for causes if it is refused: whether it passed, and how many checks of all of it the search
     /// took as long as.
     pub fn turn(&mut self, judge: &impl AsyncFn(Bundle) -> Vec<Diagnostic>) -> (bool, usize) {
-        let complaint = self.complaint.take();
-        let (outcome, generation) = self.render(complaint);
+        let report = self.report.take();
+        let (outcome, generation) = self.render(report);
         if outcome.again {
             return (false, 0);
         }
@@ -177,22 +177,22 @@ impl Stages {
             size.set(size.get() + bundle.size());
             if checks.get() > MOST_CHECKS { None } else { Some(ruling(judge(bundle).await)) }
         };
-        let found = block_on(culprits(
+        let found = block_on(find_causes(
             &Charge {
                 bundle: &rendered.bundle,
                 good: self.good.as_ref().map(|good| &good.bundle),
                 ruling: &ruling(said.clone()),
-                distrusted: &rendered.hindsight.distrusted,
+                throttled: &rendered.previous_failures.throttled,
                 is_new_configuration: false,
             },
             counted,
         ));
         let searched = size.get().div_ceil(rendered.bundle.size());
-        assert!(!found.culprits.is_empty() || !found.suspects.is_empty(), "nobody is at fault: {said:?}");
-        self.complaint = Some(Arc::new(FailureReport {
+        assert!(!found.proven.is_empty() || !found.suspects.is_empty(), "nobody is at fault: {said:?}");
+        self.report = Some(Arc::new(FailureReport {
             rendered: rendered.basis(),
             good: None,
-            objects: found.culprits,
+            objects: found.proven,
             suspects: found.suspects,
             templates: None,
             took: self.check * (1 + searched as u32),
@@ -200,7 +200,7 @@ impl Stages {
         (false, searched)
     }
 
-    fn render(&mut self, complaint: Option<Arc<FailureReport>>) -> (QuarantinedRender, Generation) {
+    fn render(&mut self, report: Option<Arc<FailureReport>>) -> (QuarantinedRender, Generation) {
         self.generation += 1;
         let generation = Generation(self.generation);
         let (snapshots, fleet, limits) = (self.snapshots(), Fleet::default(), RenderLimits::default());
@@ -212,11 +212,11 @@ impl Stages {
             limits: &limits,
         };
         let good = self.good.as_ref().map(|good| good.basis());
-        let moment = RenderTiming { generation, now: self.now, good: good.as_ref() };
-        if let Some(complaint) = complaint {
-            job.receive(&complaint, &mut self.quarantine, &self.renderer, &moment);
+        let timing = RenderTiming { generation, now: self.now, good: good.as_ref() };
+        if let Some(report) = report {
+            job.receive(&report, &mut self.quarantine, &self.renderer, &timing);
         }
-        (job.render(&mut self.quarantine, &mut self.renderer, &moment), generation)
+        (job.render(&mut self.quarantine, &mut self.renderer, &timing), generation)
     }
 
     /// What a cluster with these Ingresses alone looks like.
@@ -231,7 +231,7 @@ impl Stages {
             generation: 0,
             now: self.now,
             check: self.check,
-            complaint: None,
+            report: None,
         };
         let all: Vec<_> =
             self.stores["ingresses"].iter().map(|object| object.reference.name.clone()).collect();
@@ -247,8 +247,8 @@ impl Stages {
     }
 
     fn rendered(&self, generation: Generation, bundle: Bundle, snapshots: Snapshots) -> Rendered {
-        let hindsight = self.quarantine.previous_failures(self.now);
-        Rendered { hindsight, ..Rendered::of(generation, self.config.clone(), snapshots, bundle) }
+        let previous_failures = self.quarantine.previous_failures(self.now);
+        Rendered { previous_failures, ..Rendered::of(generation, self.config.clone(), snapshots, bundle) }
     }
 }
 

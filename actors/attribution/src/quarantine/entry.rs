@@ -37,11 +37,11 @@ pub(super) enum FoundBy {
     /// A render, in milliseconds: it is tried again as soon as anything changes that its block had read.
     ByRender { seen: Vec<ObservedRead> },
     /// A later stage, so often: it is tried again after a rest, too.
-    ByChecks { relapses: u32, seen: Vec<ObservedRead> },
+    ByChecks { failures: u32, seen: Vec<ObservedRead> },
     /// Nobody yet: it is among those that changed, and was so often.
     Suspected {
         /// How often it was.
-        relapses: u32,
+        failures: u32,
         /// Whether a reload fails when it is tried again in vain.
         costs_a_reload: bool,
     },
@@ -89,7 +89,7 @@ pub(super) struct QuarantineEntry {
     instead: Option<Replacement>,
     found: FoundBy,
     /// What everybody is told: the same memory from render to render.
-    told: Arc<Quarantined>,
+    published: Arc<Quarantined>,
     /// When a change of what its block had read counts, and when it is tried again without one. Of one that is only suspected,
     /// the second counts.
     rest: Option<(Instant, Instant)>,
@@ -103,14 +103,14 @@ impl QuarantineEntry {
         instead: Option<Replacement>,
         why: Diagnostic,
         found: FoundBy,
-        moment: &RenderTiming<'_>,
+        timing: &RenderTiming<'_>,
     ) -> Self {
-        let relapses = match &found {
-            FoundBy::ByChecks { relapses, .. } | FoundBy::Suspected { relapses, .. } => *relapses,
+        let failures = match &found {
+            FoundBy::ByChecks { failures, .. } | FoundBy::Suspected { failures, .. } => *failures,
             FoundBy::ByRender { .. } => 0,
         };
-        let not_before = moment.now + pause(relapses);
-        let told = Quarantined {
+        let not_before = timing.now + pause(failures);
+        let published = Quarantined {
             object: refused.reference.clone(),
             why,
             instead: match &instead {
@@ -119,20 +119,20 @@ impl QuarantineEntry {
                 Some(_) => Instead::Former,
             },
             suspected: matches!(found, FoundBy::Suspected { .. }),
-            since: moment.generation,
-            at: moment.now,
+            since: timing.generation,
+            at: timing.now,
         };
         let rest = match &found {
-            FoundBy::ByChecks { relapses, .. } => {
-                Some((moment.now + rest(relapses.saturating_sub(1)), moment.now + rest(relapses + 3)))
+            FoundBy::ByChecks { failures, .. } => {
+                Some((timing.now + rest(failures.saturating_sub(1)), timing.now + rest(failures + 3)))
             }
-            FoundBy::Suspected { relapses, costs_a_reload: true } => {
-                let at = moment.now + reload_rest(*relapses);
+            FoundBy::Suspected { failures, costs_a_reload: true } => {
+                let at = timing.now + reload_rest(*failures);
                 Some((at, at))
             }
             _ => None,
         };
-        Self { refused, instead, found, told: Arc::new(told), rest, not_before }
+        Self { refused, instead, found, published: Arc::new(published), rest, not_before }
     }
 
     /// What is rendered in its place.
@@ -144,8 +144,8 @@ impl QuarantineEntry {
     pub fn leave_out(&mut self, why: Diagnostic) -> bool {
         let did = self.instead.take().is_some();
         if did {
-            let told = Quarantined::clone(&self.told);
-            self.told = Arc::new(Quarantined { why, instead: Instead::Nothing, ..told });
+            let published = Quarantined::clone(&self.published);
+            self.published = Arc::new(Quarantined { why, instead: Instead::Nothing, ..published });
         }
         did
     }
@@ -166,7 +166,7 @@ impl QuarantineEntry {
     /// How often it was suspected, if it is no more than that.
     pub fn times_suspected(&self) -> Option<u32> {
         match self.found {
-            FoundBy::Suspected { relapses, .. } => Some(relapses),
+            FoundBy::Suspected { failures, .. } => Some(failures),
             _ => None,
         }
     }
@@ -178,14 +178,14 @@ impl QuarantineEntry {
 
     /// Others are tried now: one that is only suspected, and may cost a reload, waits until that is over.
     pub fn back_off_again(&mut self, now: Instant) {
-        if let FoundBy::Suspected { relapses, costs_a_reload: true } = self.found {
-            let at = now + reload_rest(relapses);
+        if let FoundBy::Suspected { failures, costs_a_reload: true } = self.found {
+            let at = now + reload_rest(failures);
             self.rest = Some((at, at));
         }
     }
 
     pub fn since(&self) -> Generation {
-        self.told.since
+        self.published.since
     }
 
     pub fn waits_until(&self, now: Instant) -> Option<Instant> {
@@ -211,8 +211,8 @@ impl QuarantineEntry {
         }
     }
 
-    pub fn told(&self) -> &Arc<Quarantined> {
-        &self.told
+    pub fn published(&self) -> &Arc<Quarantined> {
+        &self.published
     }
 }
 
@@ -330,17 +330,17 @@ pub(super) fn same(a: &Arc<Object>, b: &Arc<Object>) -> bool {
     Arc::ptr_eq(a, b) || (a.json == b.json && !a.json.is_empty())
 }
 
-fn rest(relapses: u32) -> Duration {
-    let Some(doubled) = relapses.checked_sub(1) else { return Duration::ZERO };
+fn rest(failures: u32) -> Duration {
+    let Some(doubled) = failures.checked_sub(1) else { return Duration::ZERO };
     FIRST_REST.saturating_mul(2_u32.saturating_pow(doubled)).min(LONGEST_REST)
 }
 
-fn reload_rest(relapses: u32) -> Duration {
-    RELOAD_REST.saturating_mul(2_u32.saturating_pow(relapses.saturating_sub(1))).min(FIRST_REST)
+fn reload_rest(failures: u32) -> Duration {
+    RELOAD_REST.saturating_mul(2_u32.saturating_pow(failures.saturating_sub(1))).min(FIRST_REST)
 }
 
-fn pause(relapses: u32) -> Duration {
-    let Some(doubled) = relapses.checked_sub(PATIENT_WITH + 1) else { return Duration::ZERO };
+fn pause(failures: u32) -> Duration {
+    let Some(doubled) = failures.checked_sub(PATIENT_WITH + 1) else { return Duration::ZERO };
     FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(doubled)).min(LONGEST_PAUSE)
 }
 

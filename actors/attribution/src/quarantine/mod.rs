@@ -22,7 +22,7 @@
 //! | served | its namespace had two bundles refused, and it changes | suspected, until the namespace's pause ends |
 //! | held back | it is at fault again, which what stands in must be | the same, and nothing stands in |
 //! | held back | it is deleted | gone |
-//! | held back | it changes | served; after the third relapse, after a pause |
+//! | held back | it changes | served; after the third failure, after a pause |
 //! | held back | the configuration changes, or the versions of HAProxy | served |
 //! | held back for a render | the fleet changes, or something that its block read | served |
 //! | held back for checks | something changes that its block read | served, the first time at once, then after a rest |
@@ -33,12 +33,14 @@
 //!
 //! Pure: snapshots in, snapshots out. Who finds objects at fault, and who tells of it, is elsewhere.
 
+mod accusation;
 mod entry;
 mod namespace_backoff;
 mod overlay;
 mod trial;
 
 use crate::faults::Faults;
+use accusation::{Accusation, AccusationOutcome, Accused};
 use entry::{FoundBy, QuarantineEntry, Replacement};
 use haptic_model::{
     ActiveConfig, Diagnostic, FailureReport, Fleet, Generation, HaproxyVersion, Object, ObjectRef,
@@ -56,10 +58,10 @@ use std::{
 use trial::Trial;
 
 /// Relapses are remembered of so many objects before those that are gone are forgotten.
-const MANY_RELAPSES: usize = 4096;
+const MANY_FAILURES: usize = 4096;
 
-/// More complaints than all stages keep together.
-const HEARD: usize = 4 * FailureReport::KEPT;
+/// More reports than all stages keep together.
+const MOST_REPORTS: usize = 4 * FailureReport::KEPT;
 
 /// What is held back, from render to render.
 #[derive(Clone, Debug, Default)]
@@ -68,20 +70,20 @@ pub struct QuarantineState {
     overlay: StoreOverlay,
     /// What the last bundle was made from. What HAProxy takes by operations is live before it is good.
     last: Snapshots,
-    ground: Option<AttributionBase>,
+    base: Option<AttributionBase>,
     /// Known without holding what they were about, with the generations that it was.
-    heard: Vec<(Weak<FailureReport>, Generation)>,
+    received: Vec<(Weak<FailureReport>, Generation)>,
     /// How often a stage behind the render has found an object at fault; forgotten with the configuration.
-    relapses: BTreeMap<Arc<ObjectRef>, u32>,
+    failures: BTreeMap<Arc<ObjectRef>, u32>,
     /// What stood in last for objects of which no version was good: that is not one either.
     mended: BTreeMap<Arc<ObjectRef>, Arc<Object>>,
     /// Which namespaces had bundle after bundle refused.
-    probation: NamespaceBackoff,
+    namespace_backoff: NamespaceBackoff,
     /// Whether the configuration itself is at fault.
     trial: Trial,
 }
 
-/// Namespaces, each with the watched resources of it that are concerned.
+/// Namespaces, each with the watched resources of it that are involved.
 type InvolvedObjects = BTreeMap<Arc<str>, BTreeSet<Arc<str>>>;
 
 /// What everything that was found at fault was found with.
@@ -135,9 +137,9 @@ impl QuarantineState {
         &mut self,
         mut attempt: impl FnMut(&Snapshots) -> Result<R, Faults>,
         given: &GivenInputs<'_>,
-        moment: &RenderTiming<'_>,
+        timing: &RenderTiming<'_>,
     ) -> QuarantineOutcome<R> {
-        self.look(given, moment);
+        self.look(given, timing);
         if let Some(why) = self.trial.refusal() {
             let rendering = Err(Faults::of_templates(why.to_vec()));
             return QuarantineOutcome {
@@ -161,10 +163,10 @@ impl QuarantineState {
             again: false,
             renders,
         };
-        if let Some(why) = self.trial.of_render(&faults, &snapshots, given, moment) {
+        if let Some(why) = self.trial.of_render(&faults, &snapshots, given, timing) {
             return failed(Faults::of_templates(why), snapshots, 1);
         }
-        if !self.hold_all(&faults, given, moment) {
+        if !self.hold_all(&faults, given, timing) {
             return failed(faults, snapshots, 1);
         }
         let (snapshots, begun) = (self.overlay.over(given.snapshots, &self.entries), Instant::now());
@@ -173,194 +175,152 @@ impl QuarantineState {
         match &rendering {
             Ok(_) => self.last = snapshots.clone(),
             Err(successors) => {
-                if let Some(why) = self.trial.of_render(successors, &snapshots, given, moment) {
+                if let Some(why) = self.trial.of_render(successors, &snapshots, given, timing) {
                     return failed(Faults::of_templates(why), snapshots, 2);
                 }
-                self.refuse_successors(successors, took, moment);
+                self.refuse_successors(successors, took, timing);
             }
         }
-        let again = rendering.as_ref().is_err_and(|more| self.hold_all(more, given, moment));
+        let again = rendering.as_ref().is_err_and(|more| self.hold_all(more, given, timing));
         QuarantineOutcome { rendering, snapshots, again, renders: 2 }
     }
 
     /// An object may fail only once another one, whose path it takes over, is held back: a thousand of them would be found one
     /// render after the other. Each such render counts against their namespaces as a refused bundle does. One that is held back
     /// already is no successor: what stood in for it fails, too, and is left out.
-    fn refuse_successors(&mut self, faults: &Faults, took: Duration, moment: &RenderTiming<'_>) {
-        let mut at_fault = InvolvedObjects::new();
+    fn refuse_successors(&mut self, faults: &Faults, took: Duration, timing: &RenderTiming<'_>) {
+        let mut failing = InvolvedObjects::new();
         for object in faults.objects.keys().filter(|object| !self.entries.contains_key(*object)) {
-            at_fault.entry(object.namespace.clone()).or_default().insert(object.resource.clone());
+            failing.entry(object.namespace.clone()).or_default().insert(object.resource.clone());
         }
-        for (namespace, resources) in at_fault {
-            self.probation.refuse_again(namespace, resources, took, moment);
+        for (namespace, resources) in failing {
+            self.namespace_backoff.refuse_again(namespace, resources, took, timing);
         }
     }
 
-    /// Takes in what a later stage found; each complaint counts once. `reads_of` says what the blocks of objects had read.
+    /// Takes in what a later stage found; each report counts once. `reads_of` says what the blocks of objects had read.
     pub fn receive(
         &mut self,
-        complaint: &Arc<FailureReport>,
+        report: &Arc<FailureReport>,
         reads_of: impl FnOnce(&[&Arc<ObjectRef>]) -> ObjectReads,
         given: &GivenInputs<'_>,
-        moment: &RenderTiming<'_>,
+        timing: &RenderTiming<'_>,
     ) {
-        let known = Arc::downgrade(complaint);
-        if self.heard.iter().any(|(heard, _)| heard.ptr_eq(&known)) {
+        if !self.remember(report) || report.rendered.config.revision != given.config.revision {
             return;
         }
-        self.heard.push((known, complaint.rendered.generation));
-        if self.heard.len() > HEARD {
-            self.heard.remove(0);
-        }
-        if complaint.rendered.config.revision != given.config.revision {
-            return;
-        }
-        let accused = complaint.objects.iter().chain(&complaint.suspects);
+        let accused = report.objects.iter().chain(&report.suspects);
         let reads = reads_of(&accused.map(|(object, _)| object).collect::<Vec<_>>());
-        if self.trial.takes(complaint, &reads, given, moment) {
+        if self.trial.takes(report, &reads, given, timing) {
             return;
         }
-        let good = complaint.good.as_ref().or(moment.good);
-        let spoilt = self.refuse_again(complaint, &reads, moment);
-        let settings =
-            entry::changed_settings(given.config, good, &complaint.rendered.snapshots, given.snapshots);
-        let proven = complaint.objects.iter().map(|of| (of, false));
-        for ((object, why), suspected) in proven.chain(suspects(complaint, good).map(|of| (of, true))) {
-            let checked =
-                entry::find(&complaint.rendered.snapshots, object).map(|(object, _)| object.clone());
-            let Some(checked) = checked else { continue };
-            let read = reads.get(object).map(Vec::as_slice).unwrap_or_default();
-            // With nothing of its own namespace changed it is at fault for what the settings say now: these go back, or it would lose what
-            // it had.
-            let is_as_before = good.is_some_and(|good| {
-                entry::changed_for(object, read, &good.snapshots, given.snapshots).is_empty()
-            });
-            if is_as_before && !settings.is_empty() {
-                self.hold_settings(
-                    &settings,
-                    why,
-                    suspected,
-                    complaint,
-                    given,
-                    &RenderTiming { good, ..*moment },
-                );
-                continue;
-            }
-            // A renderer that begins anew hears old complaints again.
-            let has_passed = moment.good.is_some_and(|good| {
-                good.generation > complaint.rendered.generation
-                    && entry::find(&good.snapshots, object).is_some_and(|(of, _)| entry::same(of, &checked))
-            });
-            if (has_passed && complaint.good.is_none()) || spoilt.contains(object) {
-                continue;
-            }
-            let known = self.entries.get(object);
-            let was = known.is_some_and(|entry| entry.replaces(&checked));
-            // Of two pods that fail alike, each complains.
-            let is = known.is_none()
-                && entry::find(given.snapshots, object).is_some_and(|(now, _)| entry::same(now, &checked));
-            if was || is {
-                let relapses = self.relapses.entry(object.clone()).or_default();
-                *relapses += 1;
-                // It was found with something else than there is, such as the former version of what waits.
-                let is_mended = entry::is_mended(read, &complaint.rendered.snapshots, given.snapshots);
-                if is_mended && !suspected && *relapses == 1 {
-                    continue;
+        let tainted = self.refuse_again(report, &reads, timing);
+        let accusation = Accusation::new(report, &reads, given, timing, tainted);
+        for accused in accusation.accused() {
+            match accusation.outcome(&accused, self.entries.get(accused.object)) {
+                AccusationOutcome::Served => {}
+                AccusationOutcome::SettingsAtFault => self.hold_settings(&accusation, &accused),
+                AccusationOutcome::AtFault { is_mended } => {
+                    self.hold_accused(&accusation, &accused, is_mended);
                 }
-                let found = match suspected || is_mended {
-                    true => {
-                        FoundBy::Suspected { relapses: *relapses, costs_a_reload: complaint.good.is_some() }
-                    }
-                    false => FoundBy::ByChecks {
-                        relapses: *relapses,
-                        seen: entry::seen_by(reads.get(object).map(Vec::as_slice), given.snapshots),
-                    },
-                };
-                self.hold(object, why.clone(), found, given, &RenderTiming { good, ..*moment });
             }
+        }
+    }
+
+    /// Whether it is a new report; from now on it is not.
+    fn remember(&mut self, report: &Arc<FailureReport>) -> bool {
+        let known = Arc::downgrade(report);
+        if self.received.iter().any(|(received, _)| received.ptr_eq(&known)) {
+            return false;
+        }
+        self.received.push((known, report.rendered.generation));
+        if self.received.len() > MOST_REPORTS {
+            self.received.remove(0);
+        }
+        true
+    }
+
+    fn hold_accused(&mut self, accusation: &Accusation<'_>, accused: &Accused<'_>, is_mended: bool) {
+        let failures = self.count_failure(accused.object);
+        if let Some(found) = accusation.found_by(accused, is_mended, failures) {
+            self.hold(accused.object, accused.why.clone(), found, accusation.given, &accusation.timing);
         }
     }
 
     /// Holds settings, once for all that read them.
-    fn hold_settings(
-        &mut self,
-        settings: &[Arc<ObjectRef>],
-        why: &Diagnostic,
-        suspected: bool,
-        complaint: &FailureReport,
-        given: &GivenInputs<'_>,
-        moment: &RenderTiming<'_>,
-    ) {
-        for one in settings.iter().filter(|one| !self.entries.contains_key(*one)).collect::<Vec<_>>() {
-            let relapses = self.relapses.entry(one.clone()).or_default();
-            *relapses += 1;
-            let relapses = *relapses;
-            let found = match suspected {
-                true => FoundBy::Suspected { relapses, costs_a_reload: complaint.good.is_some() },
-                false => FoundBy::ByChecks { relapses, seen: Vec::new() },
-            };
-            self.hold(one, why.clone(), found, given, moment);
+    fn hold_settings(&mut self, accusation: &Accusation<'_>, accused: &Accused<'_>) {
+        let new = accusation.settings.iter().filter(|one| !self.entries.contains_key(*one));
+        for one in new.collect::<Vec<_>>() {
+            let found = accusation.settings_found_by(accused, self.count_failure(one));
+            self.hold(one, accused.why.clone(), found, accusation.given, &accusation.timing);
         }
     }
 
-    /// Counts the refusal against the namespaces at fault. Gives those objects of distrusted ones that are served as before when what
+    fn count_failure(&mut self, object: &Arc<ObjectRef>) -> u32 {
+        let failures = self.failures.entry(object.clone()).or_default();
+        *failures += 1;
+        *failures
+    }
+
+    /// Counts the refusal against the namespaces at fault. Gives those objects of throttled ones that are served as before when what
     /// they read waits.
     fn refuse_again(
         &mut self,
-        complaint: &FailureReport,
+        report: &FailureReport,
         reads: &ObjectReads,
-        moment: &RenderTiming<'_>,
+        timing: &RenderTiming<'_>,
     ) -> BTreeSet<Arc<ObjectRef>> {
-        let (now, by_a_check) = (&complaint.rendered.snapshots, complaint.good.is_none());
-        let passed = moment.good.map(|good| good.generation);
-        let mut spoilt = BTreeSet::new();
-        if by_a_check && passed > Some(complaint.rendered.generation) {
-            return spoilt;
+        let (now, by_a_check) = (&report.rendered.snapshots, report.good.is_none());
+        let passed = timing.good.map(|good| good.generation);
+        let mut tainted = BTreeSet::new();
+        if by_a_check && passed > Some(report.rendered.generation) {
+            return tainted;
         }
-        let distrusted = self.probation.throttled(moment.now);
-        let is_throttled = |object: &ObjectRef| by_a_check && distrusted.contains(&object.namespace);
-        // Where nothing is proven, a check accuses none but distrusted namespaces as a whole.
-        let suspects = complaint.suspects.iter().filter(|(object, _)| is_throttled(object));
-        let mut at_fault = InvolvedObjects::new();
-        for (object, _) in complaint.objects.iter().chain(suspects) {
+        let throttled = self.namespace_backoff.throttled(timing.now);
+        let is_throttled = |object: &ObjectRef| by_a_check && throttled.contains(&object.namespace);
+        // Where nothing is proven, a check accuses none but throttled namespaces as a whole.
+        let suspects = report.suspects.iter().filter(|(object, _)| is_throttled(object));
+        let mut failing = InvolvedObjects::new();
+        for (object, _) in report.objects.iter().chain(suspects) {
             let checked = entry::find(now, object).map(|(checked, _)| checked);
             let known = self.entries.get(object);
             if known.zip(checked).is_some_and(|(known, checked)| known.refuses(checked)) {
                 continue;
             }
             let read = reads.get(object).map(Vec::as_slice).unwrap_or_default();
-            let then = complaint.good.as_ref().or(moment.good).map(|good| &good.snapshots);
+            let then = report.good.as_ref().or(timing.good).map(|good| &good.snapshots);
             let changed = then.map(|then| entry::changed_for(object, read, then, now)).unwrap_or_default();
             if is_throttled(object) && !changed.is_empty() && !changed.contains(&object.resource) {
-                spoilt.insert(object.clone());
+                tainted.insert(object.clone());
             }
-            at_fault.entry(object.namespace.clone()).or_default().extend(changed);
+            failing.entry(object.namespace.clone()).or_default().extend(changed);
         }
-        for (namespace, resources) in at_fault {
-            self.probation.refuse_again(namespace, resources, complaint.took, moment);
+        for (namespace, resources) in failing {
+            self.namespace_backoff.refuse_again(namespace, resources, report.took, timing);
         }
-        spoilt
+        tainted
     }
 
     /// What is known of refused bundles.
     #[must_use]
     pub fn previous_failures(&self, now: Instant) -> PreviousFailures {
-        let heard = self.heard.iter().map(|(_, generation)| *generation).max();
-        PreviousFailures { heard, distrusted: self.probation.throttled(now) }
+        let newest_report = self.received.iter().map(|(_, generation)| *generation).max();
+        PreviousFailures { newest_report, throttled: self.namespace_backoff.throttled(now) }
     }
 
     /// What is held back, as everybody is told.
     #[must_use]
     pub fn described(&self) -> Quarantine {
-        let told =
-            |(object, entry): (&Arc<ObjectRef>, &QuarantineEntry)| (object.clone(), entry.told().clone());
-        Quarantine { held: self.entries.iter().map(told).collect() }
+        let published = |(object, entry): (&Arc<ObjectRef>, &QuarantineEntry)| {
+            (object.clone(), entry.published().clone())
+        };
+        Quarantine { held: self.entries.iter().map(published).collect() }
     }
 
     /// The configuration that its entries were found with.
     #[must_use]
     pub fn revision(&self) -> Option<u64> {
-        self.ground.as_ref().map(|ground| ground.revision)
+        self.base.as_ref().map(|base| base.revision)
     }
 
     /// When something should be tried again though nothing may change until then.
@@ -368,52 +328,52 @@ impl QuarantineState {
     pub fn next_try(&self, now: Instant) -> Option<Duration> {
         let entries = self.entries.values().filter_map(|entry| entry.waits_until(now));
         let suspects = self.entries.values().any(|entry| entry.times_suspected().is_some());
-        let probation = self.probation.next_try(now).filter(|_| suspects);
-        let due = entries.chain(probation).chain(self.trial.next_try()).min()?;
+        let namespace_backoff = self.namespace_backoff.next_try(now).filter(|_| suspects);
+        let due = entries.chain(namespace_backoff).chain(self.trial.next_try()).min()?;
         Some(due.saturating_duration_since(now))
     }
 
     /// Ends what has ended and lets out what is to be tried again.
-    fn look(&mut self, given: &GivenInputs<'_>, moment: &RenderTiming<'_>) {
-        let ground = AttributionBase { revision: given.config.revision, fleet: given.fleet.clone() };
+    fn look(&mut self, given: &GivenInputs<'_>, timing: &RenderTiming<'_>) {
+        let base = AttributionBase { revision: given.config.revision, fleet: given.fleet.clone() };
         let same = |versions: fn(&AttributionBase) -> &[HaproxyVersion]| {
-            self.ground.as_ref().is_some_and(|known| {
-                known.revision == ground.revision && versions(known) == versions(&ground)
-            })
+            self.base
+                .as_ref()
+                .is_some_and(|known| known.revision == base.revision && versions(known) == versions(&base))
         };
-        let (all, checks) = (self.ground.as_ref() == Some(&ground), same(|ground| &ground.fleet.versions));
+        let (all, checks) = (self.base.as_ref() == Some(&base), same(|base| &base.fleet.versions));
         if !checks {
-            self.relapses.clear();
+            self.failures.clear();
         }
         self.entries.retain(|object, entry| {
-            let on_ground = if entry.is_of_render() { all } else { checks };
-            on_ground && !entry.has_ended(object, given.snapshots, moment.now)
+            let is_on_base = if entry.is_of_render() { all } else { checks };
+            is_on_base && !entry.has_ended(object, given.snapshots, timing.now)
         });
-        self.trial.look(given, moment.now);
-        let waiting = self.probation.waiting(moment);
-        self.release_suspects(&waiting, moment);
-        self.throttle(&waiting, given, moment);
-        if self.relapses.len() > MANY_RELAPSES {
-            self.relapses.retain(|object, _| entry::find(given.snapshots, object).is_some());
+        self.trial.look(given, timing.now);
+        let waiting = self.namespace_backoff.waiting(timing);
+        self.release_suspects(&waiting, timing);
+        self.throttle(&waiting, given, timing);
+        if self.failures.len() > MANY_FAILURES {
+            self.failures.retain(|object, _| entry::find(given.snapshots, object).is_some());
         }
-        if self.mended.len() > MANY_RELAPSES {
+        if self.mended.len() > MANY_FAILURES {
             self.mended.retain(|object, _| entry::find(given.snapshots, object).is_some());
         }
-        self.ground = Some(ground);
+        self.base = Some(base);
     }
 
     /// Half of those that are only suspected, namespace by namespace, once a bundle without them has passed. Those that were suspected
-    /// less often come first: so the innocent are back first, and of those that fail again, fewer are tried together each time. Those of distrusted
+    /// less often come first: so the innocent are back first, and of those that fail again, fewer are tried together each time. Those of throttled
     /// namespaces come last.
-    fn release_suspects(&mut self, waiting: &InvolvedObjects, moment: &RenderTiming<'_>) {
-        let passed = moment.good.map(|good| good.generation);
-        let distrusted = self.probation.throttled(moment.now);
+    fn release_suspects(&mut self, waiting: &InvolvedObjects, timing: &RenderTiming<'_>) {
+        let passed = timing.good.map(|good| good.generation);
+        let throttled = self.namespace_backoff.throttled(timing.now);
         let mut suspects: BTreeMap<(bool, u32), Vec<Arc<ObjectRef>>> = BTreeMap::new();
         for (object, entry) in &self.entries {
-            let is_due = passed.is_some_and(|passed| passed >= entry.since()) && entry.has_rested(moment.now);
+            let is_due = passed.is_some_and(|passed| passed >= entry.since()) && entry.has_rested(timing.now);
             let is_due = is_due && !waiting.contains_key(&object.namespace);
             if let Some(times) = entry.times_suspected().filter(|_| is_due) {
-                let order = (distrusted.contains(&object.namespace), times);
+                let order = (throttled.contains(&object.namespace), times);
                 suspects.entry(order).or_default().push(object.clone());
             }
         }
@@ -421,17 +381,17 @@ impl QuarantineState {
         for object in half_of_namespaces(first) {
             self.entries.remove(&object);
         }
-        self.entries.values_mut().for_each(|entry| entry.back_off_again(moment.now));
+        self.entries.values_mut().for_each(|entry| entry.back_off_again(timing.now));
     }
 
     /// Holds what changed in namespaces whose objects were refused again and again, until it is their turn. Where nothing was good
     /// yet, all of it has changed.
-    fn throttle(&mut self, waiting: &InvolvedObjects, given: &GivenInputs<'_>, moment: &RenderTiming<'_>) {
+    fn throttle(&mut self, waiting: &InvolvedObjects, given: &GivenInputs<'_>, timing: &RenderTiming<'_>) {
         let nothing = Snapshot::full();
         let resources: BTreeSet<&Arc<str>> = waiting.values().flatten().collect();
         for resource in resources {
             let Some(store) = given.snapshots.get(resource) else { continue };
-            let before = moment.good.and_then(|good| good.snapshots.get(resource));
+            let before = timing.good.and_then(|good| good.snapshots.get(resource));
             let before = before.map_or(&nothing, |before| &**before);
             for difference in store.differences_from(before) {
                 let Some((object, _)) = difference.after else { continue };
@@ -441,22 +401,22 @@ impl QuarantineState {
                     continue;
                 }
                 let instead = known.map(|(object, key)| Replacement::good(object, key));
-                let found = FoundBy::Suspected { relapses: 0, costs_a_reload: false };
+                let found = FoundBy::Suspected { failures: 0, costs_a_reload: false };
                 let why = namespace_backoff::message(&reference.namespace);
-                let entry = QuarantineEntry::new(object.clone(), instead, why, found, moment);
+                let entry = QuarantineEntry::new(object.clone(), instead, why, found, timing);
                 self.entries.insert(reference.clone(), entry);
             }
         }
     }
 
     /// Whether any object is held back that was not, or not so.
-    fn hold_all(&mut self, faults: &Faults, given: &GivenInputs<'_>, moment: &RenderTiming<'_>) -> bool {
+    fn hold_all(&mut self, faults: &Faults, given: &GivenInputs<'_>, timing: &RenderTiming<'_>) -> bool {
         let mut any = false;
         for (object, of_one) in &faults.objects {
             let Some(first) = of_one.first() else { continue };
             let reads = of_one.iter().map(|fault| fault.reads.clone()).collect::<Option<Vec<_>>>();
             let found = FoundBy::ByRender { seen: entry::seen(reads.as_deref(), given.snapshots) };
-            any |= self.hold(object, first.diagnostic.clone(), found, given, moment);
+            any |= self.hold(object, first.diagnostic.clone(), found, given, timing);
         }
         any
     }
@@ -467,7 +427,7 @@ impl QuarantineState {
         why: Diagnostic,
         found: FoundBy,
         given: &GivenInputs<'_>,
-        moment: &RenderTiming<'_>,
+        timing: &RenderTiming<'_>,
     ) -> bool {
         let Some((now, key)) = entry::find(given.snapshots, object) else { return false };
         if let Some(entry) = self.entries.get_mut(object) {
@@ -478,33 +438,17 @@ impl QuarantineState {
         let is_former = |(former, _): &(&Arc<Object>, &Key)| {
             !entry::same(former, now) && mended.as_ref().is_none_or(|mended| !entry::same(former, mended))
         };
-        let known = moment.good.map(|good| &good.snapshots).into_iter().chain([&self.last]);
+        let known = timing.good.map(|good| &good.snapshots).into_iter().chain([&self.last]);
         let former = known.filter_map(|snapshots| entry::find(snapshots, object)).find(is_former);
         let instead = former.map(|(object, key)| Replacement::good(object, key));
         let instead = instead.or_else(|| Replacement::mended(now, key, given.config));
         if let Some(Replacement { object: mended, is_mended: true, .. }) = &instead {
             self.mended.insert(object.clone(), mended.clone());
         }
-        let entry = QuarantineEntry::new(now.clone(), instead, why, found, moment);
+        let entry = QuarantineEntry::new(now.clone(), instead, why, found, timing);
         self.entries.insert(object.clone(), entry);
         true
     }
-}
-
-/// Those of a complaint's suspects that are held. One whose own object is as it was when it was `good` (something else changed
-/// that its block reads) would lose what has always been served: it is spared as long as somebody else is held.
-fn suspects<'c>(
-    complaint: &'c FailureReport,
-    good: Option<&RenderBasis>,
-) -> impl Iterator<Item = &'c (Arc<ObjectRef>, Diagnostic)> {
-    let now = &complaint.rendered.snapshots;
-    let changed =
-        |object: &ObjectRef| good.is_none_or(|good| !entry::is_same_in(object, &good.snapshots, now));
-    let is_changed: Vec<bool> = complaint.suspects.iter().map(|(object, _)| changed(object)).collect();
-    let others_are_held = !complaint.objects.is_empty() || is_changed.contains(&true);
-    let held =
-        complaint.suspects.iter().zip(is_changed).filter(move |(_, changed)| *changed || !others_are_held);
-    held.map(|(suspect, _)| suspect)
 }
 
 /// Half of these: of several namespaces some as wholes, so that one that is at fault is soon alone.

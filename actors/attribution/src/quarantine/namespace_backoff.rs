@@ -2,7 +2,7 @@
 //!
 //! One object is slowed down by itself. Thousands that take turns would still have every bundle refused, each for the first
 //! time, and each time a search for those at fault, for which everybody waits. So refusals are counted by namespace, once
-//! a bundle. A namespace that is distrusted is not searched: what changed there goes back at once, and is tried again when
+//! a bundle. A namespace that is throttled is not searched: what changed there goes back at once, and is tried again when
 //! a bundle without it has passed, so rarely that others have most of the checks' time. Pure.
 
 use super::{InvolvedObjects, RenderTiming};
@@ -13,12 +13,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// So many refused bundles make a namespace distrusted ...
-const DISTRUSTED_FROM: u32 = 2;
+/// So many refused bundles make a namespace throttled ...
+const THROTTLED_FROM: u32 = 2;
 /// ... and after this time without another one, one of them is forgotten.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(300);
 /// More are not counted, so that it ends.
-const MOST_STRIKES: u32 = 4;
+const MOST_REFUSALS: u32 = 4;
 /// What is tried again waits so many times as long as others waited for what was refused, and not shorter or longer than this.
 const SHARE_OF_OTHERS: u32 = 4;
 const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
@@ -30,7 +30,7 @@ pub(super) struct NamespaceBackoff(BTreeMap<Arc<str>, RefusalRecord>);
 
 #[derive(Clone, Debug)]
 struct RefusalRecord {
-    strikes: u32,
+    counted: u32,
     last: Instant,
     /// The first render that knew: when it passes, the others had their turn.
     known_to: Generation,
@@ -43,11 +43,11 @@ struct RefusalRecord {
 impl RefusalRecord {
     fn refusals(&self, now: Instant) -> u32 {
         let forgotten = now.saturating_duration_since(self.last).as_secs() / FORGOTTEN_AFTER.as_secs();
-        self.strikes.saturating_sub(u32::try_from(forgotten).unwrap_or(u32::MAX))
+        self.counted.saturating_sub(u32::try_from(forgotten).unwrap_or(u32::MAX))
     }
 
     fn is_throttled(&self, now: Instant) -> bool {
-        self.refusals(now) >= DISTRUSTED_FROM
+        self.refusals(now) >= THROTTLED_FROM
     }
 }
 
@@ -58,41 +58,41 @@ impl NamespaceBackoff {
         namespace: Arc<str>,
         resources: BTreeSet<Arc<str>>,
         took: Duration,
-        moment: &RenderTiming<'_>,
+        timing: &RenderTiming<'_>,
     ) {
-        let now = moment.now;
+        let now = timing.now;
         self.0.retain(|_, record| record.refusals(now) > 0);
         let record = self.0.entry(namespace).or_insert_with(|| RefusalRecord {
-            strikes: 0,
+            counted: 0,
             last: now,
-            known_to: moment.generation,
+            known_to: timing.generation,
             until: now,
             resources: BTreeSet::new(),
         });
-        record.strikes = (record.refusals(now) + 1).min(MOST_STRIKES);
-        (record.last, record.known_to) = (now, moment.generation);
+        record.counted = (record.refusals(now) + 1).min(MOST_REFUSALS);
+        (record.last, record.known_to) = (now, timing.generation);
         record.until = now + (took * SHARE_OF_OTHERS).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
         record.resources.extend(resources);
     }
 
     /// Namespaces in which those at fault are looked for first.
     pub fn throttled(&self, now: Instant) -> BTreeSet<Arc<str>> {
-        let distrusted = self.0.iter().filter(|(_, record)| record.is_throttled(now));
-        distrusted.map(|(namespace, _)| namespace.clone()).collect()
+        let throttled = self.0.iter().filter(|(_, record)| record.is_throttled(now));
+        throttled.map(|(namespace, _)| namespace.clone()).collect()
     }
 
-    /// Those of them whose changes wait, with the resources that are concerned.
-    pub fn waiting(&self, moment: &RenderTiming<'_>) -> InvolvedObjects {
-        let passed = moment.good.map(|good| good.generation);
-        let waits = |record: &RefusalRecord| moment.now < record.until || passed < Some(record.known_to);
-        let waiting = self.0.iter().filter(|(_, record)| record.is_throttled(moment.now) && waits(record));
+    /// Those of them whose changes wait, with the resources that are involved.
+    pub fn waiting(&self, timing: &RenderTiming<'_>) -> InvolvedObjects {
+        let passed = timing.good.map(|good| good.generation);
+        let waits = |record: &RefusalRecord| timing.now < record.until || passed < Some(record.known_to);
+        let waiting = self.0.iter().filter(|(_, record)| record.is_throttled(timing.now) && waits(record));
         waiting.map(|(namespace, record)| (namespace.clone(), record.resources.clone())).collect()
     }
 
     /// When some of what waits is tried again.
     pub fn next_try(&self, now: Instant) -> Option<Instant> {
-        let distrusted = self.0.values().filter(|record| record.is_throttled(now));
-        distrusted.map(|record| record.until).filter(|until| now < *until).min()
+        let throttled = self.0.values().filter(|record| record.is_throttled(now));
+        throttled.map(|record| record.until).filter(|until| now < *until).min()
     }
 }
 
@@ -111,34 +111,42 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn moment(generation: u64, now: Instant) -> RenderTiming<'static> {
+    fn timing(generation: u64, now: Instant) -> RenderTiming<'static> {
         RenderTiming { generation: Generation(generation), now, good: None }
     }
 
-    fn refuse_again(probation: &mut NamespaceBackoff, generation: u64, took: Duration, now: Instant) {
-        probation.refuse_again("evil".into(), ["ingresses".into()].into(), took, &moment(generation, now));
+    fn refuse_again(namespace_backoff: &mut NamespaceBackoff, generation: u64, took: Duration, now: Instant) {
+        namespace_backoff.refuse_again(
+            "evil".into(),
+            ["ingresses".into()].into(),
+            took,
+            &timing(generation, now),
+        );
     }
 
     #[test]
     fn a_namespace_waits_from_its_second_refused_bundle_on_for_as_long_as_it_cost_others_and_is_forgiven() {
         let start = Instant::now();
-        let mut probation = NamespaceBackoff::default();
-        refuse_again(&mut probation, 1, SECOND, start);
-        assert!(probation.throttled(start).is_empty(), "one bundle is no habit");
+        let mut namespace_backoff = NamespaceBackoff::default();
+        refuse_again(&mut namespace_backoff, 1, SECOND, start);
+        assert!(namespace_backoff.throttled(start).is_empty(), "one bundle is no habit");
         let mut pauses = Vec::new();
         for (generation, took) in [(2, Duration::ZERO), (3, 2 * SECOND), (4, 100 * SECOND)] {
-            refuse_again(&mut probation, generation, took, start);
-            pauses.push((probation.next_try(start).unwrap() - start).as_secs());
+            refuse_again(&mut namespace_backoff, generation, took, start);
+            pauses.push((namespace_backoff.next_try(start).unwrap() - start).as_secs());
         }
         assert_eq!(pauses, [1, 8, 60]);
         let then = start + 61 * SECOND;
-        assert_eq!(probation.waiting(&moment(5, then)).len(), 1, "no bundle without it has passed");
-        assert!(!probation.throttled(start + 2 * FORGOTTEN_AFTER).is_empty());
-        assert!(probation.throttled(start + 3 * FORGOTTEN_AFTER).is_empty());
+        assert_eq!(namespace_backoff.waiting(&timing(5, then)).len(), 1, "no bundle without it has passed");
+        assert!(!namespace_backoff.throttled(start + 2 * FORGOTTEN_AFTER).is_empty());
+        assert!(namespace_backoff.throttled(start + 3 * FORGOTTEN_AFTER).is_empty());
         let later = start + 20 * FORGOTTEN_AFTER;
         for time in 0..8 {
-            refuse_again(&mut probation, 20, SECOND, later + time * (FORGOTTEN_AFTER + SECOND));
+            refuse_again(&mut namespace_backoff, 20, SECOND, later + time * (FORGOTTEN_AFTER + SECOND));
         }
-        assert!(probation.throttled(later + 8 * FORGOTTEN_AFTER).is_empty(), "now and then is no attack");
+        assert!(
+            namespace_backoff.throttled(later + 8 * FORGOTTEN_AFTER).is_empty(),
+            "now and then is no attack"
+        );
     }
 }

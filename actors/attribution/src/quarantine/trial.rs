@@ -97,12 +97,12 @@ impl Trial {
         faults: &Faults,
         snapshots: &Snapshots,
         given: &GivenInputs<'_>,
-        moment: &RenderTiming<'_>,
+        timing: &RenderTiming<'_>,
     ) -> Option<Vec<Diagnostic>> {
         let own = |of_one: &'_ [Fault]| of_one.iter().position(|fault| !is_objects_own(fault));
         let failing =
             || faults.objects.iter().filter_map(|(object, of_one)| Some((object, of_one.get(own(of_one)?)?)));
-        let Some(good) = moment.good else { return most_of_a_kind(failing(), given).map(|why| vec![why]) };
+        let Some(good) = timing.good else { return most_of_a_kind(failing(), given).map(|why| vec![why]) };
         if !is_new(given, good) {
             return None;
         }
@@ -121,7 +121,7 @@ impl Trial {
                 None => return None,
             },
         };
-        self.refuse(why.clone(), cause, given, moment.now);
+        self.refuse(why.clone(), cause, given, timing.now);
         Some(why)
     }
 
@@ -142,33 +142,33 @@ impl Trial {
     /// Whether the configuration is at fault for what a later stage found.
     pub fn takes(
         &mut self,
-        complaint: &FailureReport,
+        report: &FailureReport,
         reads: &ObjectReads,
         given: &GivenInputs<'_>,
-        moment: &RenderTiming<'_>,
+        timing: &RenderTiming<'_>,
     ) -> bool {
-        self.look(given, moment.now);
-        let Some(good) = complaint.good.as_ref().or(moment.good).filter(|good| is_new(given, good)) else {
+        self.look(given, timing.now);
+        let Some(good) = report.good.as_ref().or(timing.good).filter(|good| is_new(given, good)) else {
             return false;
         };
-        if let Some(why) = &complaint.templates {
-            self.refuse(vec![whole(why)], RefusalCause::default(), given, moment.now);
+        if let Some(why) = &report.templates {
+            self.refuse(vec![whole(why)], RefusalCause::default(), given, timing.now);
             return true;
         }
-        let now = &complaint.rendered.snapshots;
+        let now = &report.rendered.snapshots;
         let is_unchanged = |(object, _): &&(Arc<ObjectRef>, Diagnostic)| {
             let reads = reads.get(object).map(Vec::as_slice);
             self.is_unchanged(object, reads, &good.snapshots, now)
         };
-        let proven = complaint.objects.iter().find(is_unchanged);
+        let proven = report.objects.iter().find(is_unchanged);
         let only_suspects =
-            || complaint.objects.is_empty() && complaint.suspects.iter().all(|of| is_unchanged(&of));
-        let suspected = || complaint.suspects.first().filter(|_| only_suspects());
+            || report.objects.is_empty() && report.suspects.iter().all(|of| is_unchanged(&of));
+        let suspected = || report.suspects.first().filter(|_| only_suspects());
         let Some((object, why)) = proven.or_else(suspected) else { return false };
         let Some((evidence, _)) = entry::find(now, object) else { return false };
         let cause =
             RefusalCause { evidence: Some(evidence.clone()), seen: Vec::new(), is_certain: proven.is_some() };
-        self.refuse(vec![message(object, why)], cause, given, moment.now);
+        self.refuse(vec![message(object, why)], cause, given, timing.now);
         true
     }
 

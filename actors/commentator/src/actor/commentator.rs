@@ -17,7 +17,7 @@ use crate::{
 pub struct CommentatorActor {
     own: OwnHandle<Self>,
     observed: Observed,
-    commentary: EventLog,
+    event_log: EventLog,
 }
 
 /// What the commentator looks at, and where it keeps what it says; the same for each of its lives.
@@ -41,7 +41,7 @@ impl CommentatorActor {
     /// An actor that has heard nothing yet.
     #[must_use]
     pub fn new(own: OwnHandle<Self>, observed: Observed) -> Self {
-        Self { own, observed, commentary: EventLog::new() }
+        Self { own, observed, event_log: EventLog::new() }
     }
 
     fn settings(&self) -> ObserverSettings {
@@ -52,8 +52,8 @@ impl CommentatorActor {
     fn comment(&mut self, event: &Event) {
         let settings = self.settings();
         let fleet = self.observed.fleet.latest();
-        let moment = EventContext { now: Instant::now(), fleet: &fleet, remembered: settings.buffer_size };
-        let line = self.commentary.format(event, &moment);
+        let context = EventContext { now: Instant::now(), fleet: &fleet, remembered: settings.buffer_size };
+        let line = self.event_log.format(event, &context);
         self.observed.history.keep(event, &line, settings.buffer_size);
         let forced = *self.observed.forced_level.latest();
         let wanted = settings.traced || (settings.enabled && line.level >= settings.level);

@@ -11,17 +11,17 @@ use haptic_model::Event;
 
 use super::EventContext;
 
-/// The same complaint is emitted again after this long at the soonest.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// Complaints that are remembered.
-const COMPLAINTS: usize = 512;
+/// The same failure is emitted again after this long at the soonest.
+const REPEATED_AFTER: Duration = Duration::from_secs(60);
+/// Failures that are remembered.
+const MOST_FAILURES: usize = 512;
 
-/// The latest events by kind and subject, in a ring, and the latest complaints.
+/// The latest events by kind and subject, in a ring, and the latest failures.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Recent {
     ring: VecDeque<Received>,
-    /// When each complaint was emitted last.
-    complaints: HashMap<u64, Instant>,
+    /// When each failure was emitted last.
+    failures: HashMap<u64, Instant>,
 }
 
 #[derive(Clone, Debug)]
@@ -32,10 +32,10 @@ struct Received {
 }
 
 impl Recent {
-    /// Keeps `event`, and of all no more than the moment allows.
-    pub(super) fn keep(&mut self, event: &Event, moment: &EventContext<'_>) {
-        self.ring.push_back(Received { at: moment.now, kind: event.kind(), subject: subject(event) });
-        let surplus = self.ring.len().saturating_sub(moment.remembered);
+    /// Keeps `event`, and of all no more than the context allows.
+    pub(super) fn keep(&mut self, event: &Event, context: &EventContext<'_>) {
+        self.ring.push_back(Received { at: context.now, kind: event.kind(), subject: subject(event) });
+        let surplus = self.ring.len().saturating_sub(context.remembered);
         self.ring.drain(..surplus);
     }
 
@@ -55,27 +55,27 @@ impl Recent {
         lately.filter(|received| received.kind == kind).count()
     }
 
-    /// Events and complaints remembered.
+    /// Events and failures remembered.
     #[cfg(test)]
     pub(super) fn sizes(&self) -> (usize, usize) {
-        (self.ring.len(), self.complaints.len())
+        (self.ring.len(), self.failures.len())
     }
 
-    /// Whether the same complaint, of the same, was emitted just now; otherwise it counts as emitted.
+    /// Whether the same failure, of the same subject, was emitted just now; otherwise it counts as emitted.
     pub(super) fn is_repeated(&mut self, event: &Event, now: Instant) -> bool {
         let Some(text) = failure_of(event) else { return false };
         let mut hasher = DefaultHasher::new();
         (event.kind(), subject(event), text).hash(&mut hasher);
         let key = hasher.finish();
-        let is_recent = |emitted: &Instant| now.duration_since(*emitted) < PATIENCE;
-        if self.complaints.get(&key).is_some_and(is_recent) {
+        let is_recent = |emitted: &Instant| now.duration_since(*emitted) < REPEATED_AFTER;
+        if self.failures.get(&key).is_some_and(is_recent) {
             return true;
         }
-        if self.complaints.len() >= COMPLAINTS {
-            self.complaints.retain(|_, emitted| is_recent(emitted));
+        if self.failures.len() >= MOST_FAILURES {
+            self.failures.retain(|_, emitted| is_recent(emitted));
         }
-        if self.complaints.len() < COMPLAINTS {
-            self.complaints.insert(key, now);
+        if self.failures.len() < MOST_FAILURES {
+            self.failures.insert(key, now);
         }
         false
     }

@@ -59,7 +59,7 @@ impl Rollout {
     pub(super) fn message(
         &self,
         event: &Event,
-        moment: &EventContext<'_>,
+        context: &EventContext<'_>,
         trigger: Option<&Trigger>,
     ) -> (MessageLevel, String) {
         match event {
@@ -70,7 +70,7 @@ impl Rollout {
                     (None, 0, files) => format!("no reload, {}", counted(*files, "file")),
                     (None, operations, _) => format!("runtime only, {}", counted(*operations, "operation")),
                 };
-                let (there, of) = self.reached(*generation, moment);
+                let (there, of) = self.reached(*generation, context);
                 let cause = trigger.map_or("the change", |trigger| &trigger.text);
                 let mut text = format!(
                     "generation {generation} runs on {pod} ({there}/{of} pods): {how}, {}",
@@ -88,14 +88,14 @@ impl Rollout {
                 (if is_news { MessageLevel::Info } else { MessageLevel::Debug }, text)
             }
             Event::DeployFailed { generation, pod, message, retry_in } => {
-                let (there, of) = self.reached(*generation, moment);
+                let (there, of) = self.reached(*generation, context);
                 let mut text = format!(
                     "generation {generation} is not on {pod} yet ({there}/{of} pods run it): {message}; next try in {}",
                     ms(*retry_in)
                 );
                 let failing = self.0.get(pod).and_then(|pod| pod.failing);
                 if let Some((times @ 2.., since)) = failing {
-                    let lasts = ms(moment.now.duration_since(since));
+                    let lasts = ms(context.now.duration_since(since));
                     text.push_str(&format!(", failed {times} times in a row for {lasts}"));
                 }
                 (MessageLevel::Warn, text)
@@ -105,13 +105,13 @@ impl Rollout {
     }
 
     /// On how many pods `generation` or a newer one is, of how many.
-    fn reached(&self, generation: Generation, moment: &EventContext<'_>) -> (usize, usize) {
+    fn reached(&self, generation: Generation, context: &EventContext<'_>) -> (usize, usize) {
         let there = |pod: &&RolloutPod| pod.runs.is_some_and(|runs| runs >= generation);
         let seen = self.0.values().filter(there).count();
-        if moment.fleet.pods.is_empty() {
+        if context.fleet.pods.is_empty() {
             return (seen, self.0.len());
         }
-        let pods = moment.fleet.pods.iter().map(|pod| self.0.get(pod.to_string().as_str()));
-        (pods.flatten().filter(there).count(), moment.fleet.pods.len())
+        let pods = context.fleet.pods.iter().map(|pod| self.0.get(pod.to_string().as_str()));
+        (pods.flatten().filter(there).count(), context.fleet.pods.len())
     }
 }

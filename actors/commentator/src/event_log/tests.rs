@@ -14,7 +14,7 @@ use super::{
 
 /// A commentator at an hour of its own, with its fleet.
 struct Story {
-    commentary: EventLog,
+    event_log: EventLog,
     fleet: Fleet,
     now: Instant,
     remembered: usize,
@@ -33,12 +33,12 @@ impl Story {
             port: 5555,
         };
         let fleet = Fleet { pods: (0..pods).map(pod).collect(), ..Fleet::default() };
-        Self { commentary: EventLog::new(), fleet, now: Instant::now(), remembered: 1000 }
+        Self { event_log: EventLog::new(), fleet, now: Instant::now(), remembered: 1000 }
     }
 
     fn emit(&mut self, event: &Event) -> LogLine {
-        let moment = EventContext { now: self.now, fleet: &self.fleet, remembered: self.remembered };
-        self.commentary.format(event, &moment)
+        let context = EventContext { now: self.now, fleet: &self.fleet, remembered: self.remembered };
+        self.event_log.format(event, &context)
     }
 
     fn after(&mut self, millis: u64) -> &mut Self {
@@ -216,10 +216,10 @@ fn nothing_that_is_remembered_grows_without_end() {
         story.emit(&started(number, "shop", 1));
         story.emit(&failed_on("default/haproxy-0", number, &format!("reason {number}")));
     }
-    assert_eq!(story.commentary.triggers.len(), REMEMBERED);
+    assert_eq!(story.event_log.triggers.len(), REMEMBERED);
     assert!(story.emit(&deployed(1, None)).object.is_none());
     assert!(story.emit(&deployed(999, None)).object.is_some());
-    assert_eq!(story.commentary.recent.sizes(), (50, 512));
+    assert_eq!(story.event_log.recent.sizes(), (50, 512));
 }
 
 #[test]

@@ -60,7 +60,7 @@ fn a_generation_is_counted_from_reconcile_to_pod() {
             took: Duration::from_millis(500),
             kept: 0,
             printed: 0,
-            untracked: BTreeMap::new(),
+            uncacheable: BTreeMap::new(),
         },
         Event::Validated { generation, configuration: 1, took: Duration::from_millis(250), cached: false },
         deployed(None),
@@ -146,7 +146,7 @@ fn who_leads_what_is_held_back_and_what_is_found_is_known_though_every_event_is_
 }
 
 fn crowded(resource: &Arc<str>, namespace: &str) -> LimitReached {
-    let crowded = Crowded { by: Limit::StoreBytes, most: 1, left_out: 1 };
+    let crowded = Crowded { by: Limit::StoreBytes, most: 1, rejected: 1 };
     LimitReached::Namespace { resource: resource.clone(), namespace: namespace.into(), crowded }
 }
 
@@ -322,7 +322,7 @@ fn counters_with_known_labels_are_there_before_anything_happens() {
     has(&text, r#"haptic_reloads_total{reason="drift"} 0"#);
 }
 
-fn rendered(untracked: &[(&str, usize)]) -> Event {
+fn rendered(uncacheable: &[(&str, usize)]) -> Event {
     Event::Rendered {
         generation: Generation(1),
         bytes: 9,
@@ -331,7 +331,7 @@ fn rendered(untracked: &[(&str, usize)]) -> Event {
         took: Duration::from_millis(500),
         kept: 0,
         printed: 0,
-        untracked: untracked.iter().map(|(template, count)| (Arc::from(*template), *count)).collect(),
+        uncacheable: uncacheable.iter().map(|(template, count)| (Arc::from(*template), *count)).collect(),
     }
 }
 

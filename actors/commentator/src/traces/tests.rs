@@ -38,7 +38,7 @@ fn story(pods: &[&str]) -> Vec<(u32, Event)> {
                 took: 9 * MS,
                 kept: 99,
                 printed: 1,
-                untracked: BTreeMap::new(),
+                uncacheable: BTreeMap::new(),
             },
         ),
         (18, Event::Timed { part: TimedPart::Syntax, generation, pod: None, took: 2 * MS }),

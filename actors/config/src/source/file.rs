@@ -6,7 +6,7 @@ use crate::{
     intake::{ObservedConfig, SourceState},
     overlay::FileOverlay,
 };
-use haptic_model::config::Credentials;
+use haptic_model::{FileIdentity, config::Credentials};
 use haptic_runtime::Publisher;
 use haptic_text::Digest;
 use notify::{
@@ -14,8 +14,7 @@ use notify::{
     event::{AccessKind, AccessMode},
 };
 use std::{
-    fs::{self, Metadata},
-    os::unix::fs::MetadataExt as _,
+    fs,
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, SystemTime},
@@ -69,25 +68,11 @@ async fn changes(changed: &Notify, path: &Path, before: &FileLooks) {
 /// How often it is looked at what comes without an event.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// Which file or folder it is, whatever its name: one that was made anew in the place of another one differs.
-#[derive(Debug, PartialEq, Eq)]
-struct FileIdentity {
-    device: u64,
-    inode: u64,
-    made: Option<SystemTime>,
-}
-
 /// What tells from outside that the file is another one, or says something else: the folder that it is in, and itself.
 #[derive(Debug, PartialEq, Eq)]
 struct FileLooks {
     folder: Option<FileIdentity>,
     file: Option<(FileIdentity, u64, Option<SystemTime>)>,
-}
-
-impl FileIdentity {
-    fn of(metadata: &Metadata) -> Self {
-        Self { device: metadata.dev(), inode: metadata.ino(), made: metadata.created().ok() }
-    }
 }
 
 impl FileLooks {
@@ -151,12 +136,12 @@ fn folder_of(path: &Path) -> &Path {
 }
 
 fn watch_folder(path: &Path, changed: Arc<Notify>) -> Result<notify::RecommendedWatcher, String> {
-    let told = move |event: notify::Result<notify::Event>| {
+    let on_event = move |event: notify::Result<notify::Event>| {
         if event.map_or(true, |event| may_have_changed(event.kind)) {
             changed.notify_one();
         }
     };
-    let mut watcher = notify::recommended_watcher(told).map_err(|e| e.to_string())?;
+    let mut watcher = notify::recommended_watcher(on_event).map_err(|e| e.to_string())?;
     watcher.watch(folder_of(path), RecursiveMode::NonRecursive).map_err(|e| e.to_string())?;
     Ok(watcher)
 }

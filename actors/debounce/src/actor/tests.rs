@@ -382,7 +382,7 @@ async fn a_changed_fleet_failure_reports_and_a_render_to_be_made_again_cause_a_r
     sleep(Duration::from_secs(1)).await;
     assert_eq!(causes().len(), 2);
     let (_, order) = world.orders().pop().expect("rendered");
-    assert_eq!(order.complaints.len(), 1, "the order brings the report");
+    assert_eq!(order.failure_reports.len(), 1, "the order brings the report");
     sleep(Duration::from_secs(28)).await;
     assert_eq!(causes().len(), 2, "it is not to be made again yet");
     sleep(Duration::from_secs(2)).await;
@@ -391,7 +391,11 @@ async fn a_changed_fleet_failure_reports_and_a_render_to_be_made_again_cause_a_r
     world.failed_reloads.update(|failed| failed.with(report()));
     sleep(Duration::from_secs(1)).await;
     assert_eq!(causes().len(), 4);
-    assert_eq!(world.orders().pop().map(|(_, order)| order.complaints.len()), Some(2), "both are brought");
+    assert_eq!(
+        world.orders().pop().map(|(_, order)| order.failure_reports.len()),
+        Some(2),
+        "both are brought"
+    );
 }
 
 #[actix::test]

@@ -10,7 +10,7 @@ struct Run {
     start: Instant,
     end: Instant,
     /// The pace in force when it started.
-    pace: Intervals,
+    intervals: Intervals,
 }
 
 /// Plays `changes` against a schedule whose reconciles cost what `costs` says, until nothing is left to do.
@@ -40,7 +40,7 @@ fn play(changes: &[Instant], costs: &[Duration], opens: Instant) -> Vec<Run> {
                 assert!(running.is_none(), "two reconciles at once");
                 assert!(now >= opens, "a reconcile before the gate opened");
                 let cost = costs.next().unwrap_or_default();
-                running = Some(Run { start: now, end: now + cost, pace: schedule.pace() });
+                running = Some(Run { start: now, end: now + cost, intervals: schedule.intervals() });
                 schedule.started();
                 continue;
             }
@@ -94,7 +94,7 @@ proptest! {
             let before = index.checked_sub(1).map(|before| runs[before].end);
             // Free to start: the gate is open and the reconcile before has ended.
             let free = before.map_or(opens, |end| end.max(opens));
-            let bound = free.max(change + runs[index].pace.max_wait);
+            let bound = free.max(change + runs[index].intervals.max_wait);
             prop_assert!(runs[index].start <= bound, "{:?} late", runs[index].start - bound);
         }
     }
@@ -215,6 +215,6 @@ fn a_new_pace_holds_for_changes_that_already_wait() {
     schedule.finished(now, Duration::ZERO);
     schedule.changed(now);
     assert_eq!(schedule.next(now), ScheduleAction::At(now + Duration::from_secs(60)));
-    schedule.set_pace(Intervals::default());
+    schedule.set_intervals(Intervals::default());
     assert_eq!(schedule.next(now), ScheduleAction::At(now + Duration::from_millis(5)));
 }

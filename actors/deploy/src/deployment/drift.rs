@@ -18,7 +18,6 @@ use std::{
     net::IpAddr,
 };
 
-/// One difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PodDifference {
     /// For people: `server shop/a has weight 3, not 1`.

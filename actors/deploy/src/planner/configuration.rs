@@ -25,7 +25,7 @@ impl<'c> DifferingConfig<'c> {
     fn read(text: &'c str, view: &'c RunningView) -> Self {
         let document = Document::parse(text);
         let inheritance = document.inheritance();
-        Self { document, inheritance, references: &view.block_index().ledger().references }
+        Self { document, inheritance, references: &view.block_index().aggregate().references }
     }
 
     pub fn document(&self) -> &Document<'c> {

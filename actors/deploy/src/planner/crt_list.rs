@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-/// One line of a crt-list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CrtListLine<'a> {
     /// The certificate's file.

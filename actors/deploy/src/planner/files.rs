@@ -86,7 +86,7 @@ pub(super) fn effects(
     if files.peek().is_none() {
         return Vec::new();
     }
-    let usages = &running.block_index().ledger().usages;
+    let usages = &running.block_index().aggregate().usages;
     let tls = CertificateChanges { old, new, usages, capabilities }.findings();
     let mut effects: Vec<Effect> = tls.reasons.into_iter().map(reload).collect();
     let mut entries = Vec::new();
@@ -158,8 +158,8 @@ fn effect(
         (None, _) => "is new",
         (_, None) => "is gone",
     };
-    let outline = running.block_index();
-    let usages = outline.ledger().usages.of(path);
+    let block_index = running.block_index();
+    let usages = block_index.aggregate().usages.of(path);
     if usages.is_empty() {
         return if may_be_read(running, bundle, file) {
             Err(format!("{key} {what}"))
@@ -179,7 +179,7 @@ fn effect(
 
 /// Whether HAProxy may have read a file that no line of its configuration is known to use.
 fn may_be_read(running: &RunningView, bundle: &Bundle, file: &BundleFile) -> bool {
-    let (usages, path) = (&running.block_index().ledger().usages, &*file.path);
+    let (usages, path) = (&running.block_index().aggregate().usages, &*file.path);
     if usages.names_folder_of(path)
         || usages.has_unknown()
         || file.key.kind == FileKind::General && usages.runs_lua()

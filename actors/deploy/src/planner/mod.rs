@@ -145,7 +145,8 @@ pub(crate) fn plan_between(
         (Some(old), Some(new)) if old.digest == new.digest => Verdict::Nothing,
         (Some(old), Some(new)) => {
             let mut effects = configuration::effects(running, desired, capabilities);
-            let usages = (&running.block_index().ledger().usages, &desired.block_index().ledger().usages);
+            let usages =
+                (&running.block_index().aggregate().usages, &desired.block_index().aggregate().usages);
             let authorities = Authorities::compare((usages.0, old), (usages.1, new), capabilities);
             let views = (running, desired);
             effects.extend(files::effects(&changes, views, (old, new), capabilities, &authorities));

@@ -22,7 +22,7 @@ use std::{
 #[derive(Default)]
 pub struct RunningView {
     bundle: Option<Bundle>,
-    outline: OnceLock<BlockIndex<ConfigIndex>>,
+    block_index: OnceLock<BlockIndex<ConfigIndex>>,
     /// Of maps that have changed, by path.
     keys: Mutex<BTreeMap<Arc<str>, MapKeys>>,
 }
@@ -65,9 +65,10 @@ impl RunningView {
     #[must_use]
     pub fn forgetful(bundle: Bundle) -> Self {
         let view = Self::of(bundle);
-        let mut outline = BlockIndex::forgetful();
-        outline.advance(&view.bundle.as_ref().map(|bundle| bundle.config.text.clone()).unwrap_or_default());
-        Self { outline: outline.into(), ..view }
+        let mut block_index = BlockIndex::forgetful();
+        block_index
+            .advance(&view.bundle.as_ref().map(|bundle| bundle.config.text.clone()).unwrap_or_default());
+        Self { block_index: block_index.into(), ..view }
     }
 
     /// A pod that sent what it runs. The kinds of its files are taken from their folders.
@@ -99,12 +100,12 @@ impl RunningView {
 
     /// Whether rules of haproxy.cfg change the map or list at `path` in memory, so that its file says only how it began.
     pub(crate) fn is_rewritten(&self, path: &str) -> bool {
-        self.block_index().ledger().usages.of(path).iter().any(|usage| usage.how == How::Rewritten)
+        self.block_index().aggregate().usages.of(path).iter().any(|usage| usage.how == How::Rewritten)
     }
 
     /// Its haproxy.cfg.
     pub(crate) fn block_index(&self) -> &BlockIndex<ConfigIndex> {
-        self.outline.get_or_init(|| self.bundle.as_ref().map(block_index_of).unwrap_or_default())
+        self.block_index.get_or_init(|| self.bundle.as_ref().map(block_index_of).unwrap_or_default())
     }
 
     /// Takes over what is known of `before`, so that only what differs will be read.
@@ -112,10 +113,10 @@ impl RunningView {
         let (Some(bundle), Some(old)) = (&self.bundle, &before.bundle) else { return };
         // Before the cell below is filled: two views may follow each other at once.
         let known = before.block_index();
-        self.outline.get_or_init(|| {
-            let mut outline = known.clone();
-            outline.advance(&bundle.config.text);
-            outline
+        self.block_index.get_or_init(|| {
+            let mut block_index = known.clone();
+            block_index.advance(&bundle.config.text);
+            block_index
         });
         let is_same = |path: &str| {
             let digest = |bundle: &Bundle| bundle.files.get(path).map(|file| file.digest);

@@ -29,7 +29,6 @@ pub(super) enum Inherited {
     Several,
 }
 
-/// A block.
 #[derive(Debug)]
 pub(super) struct ConfigBlock {
     pub fragments: Box<[Fragment]>,
@@ -54,7 +53,7 @@ pub(super) struct Traits {
     pub frontend: bool,
     /// An `.if` without its `.endif`, or the other way round.
     pub unbalanced: bool,
-    /// Its ledger wants to find it again.
+    /// Its aggregate wants to find it again.
     pub marked: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Cuts a text into blocks, and takes those that have not changed from the outline before, in runs where all of a run stands again.
+//! Cuts a text into blocks, and takes those that have not changed from the index before, in runs where all of a run stands again.
 
 use super::{
     Aggregate,
@@ -12,7 +12,7 @@ use std::{ops::Range, sync::Arc};
 pub(super) struct Builder<'b, L> {
     old: Vec<OldRun>,
     bases: &'b Bases,
-    ledger: &'b mut L,
+    aggregate: &'b mut L,
     forgetful: bool,
     done: RunsBuilder,
     open: Open,
@@ -69,14 +69,14 @@ impl OldRun {
 }
 
 impl<'b, L: Aggregate> Builder<'b, L> {
-    pub fn new(old: &[Arc<BlockRun>], bases: &'b Bases, ledger: &'b mut L, forgetful: bool) -> Self {
+    pub fn new(old: &[Arc<BlockRun>], bases: &'b Bases, aggregate: &'b mut L, forgetful: bool) -> Self {
         let first = old.first().and_then(|run| run.blocks.first());
         let first = first.map_or(0, |block| block.fragments as usize);
         Self {
             done: RunsBuilder::default(),
             old: old.iter().map(|run| OldRun { run: run.clone(), again: Again::Nothing }).collect(),
             bases,
-            ledger,
+            aggregate,
             forgetful,
             open: Open::Nothing,
             cursor: Cursor { at: (0, 0), pieces: 0..first },
@@ -195,7 +195,7 @@ impl<'b, L: Aggregate> Builder<'b, L> {
             }
             Open::Printed(fragments) => {
                 let mut entry = IndexedBlock::new(fragments);
-                entry.traits.marked = entry.read(|document| self.ledger.enter(document, self.bases));
+                entry.traits.marked = entry.read(|document| self.aggregate.enter(document, self.bases));
                 self.global |= entry.traits.global;
                 self.done.block(entry);
             }
@@ -219,7 +219,7 @@ impl<'b, L: Aggregate> Builder<'b, L> {
         for entry in self.old.iter().flat_map(OldRun::gone) {
             self.global |= entry.traits.global;
             if !self.forgetful {
-                entry.read(|document| self.ledger.remove(document, self.bases));
+                entry.read(|document| self.aggregate.remove(document, self.bases));
             }
         }
         (self.done.finish(), self.global)

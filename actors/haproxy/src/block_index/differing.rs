@@ -40,7 +40,7 @@ pub fn differing<'o, L>(
     include_heirs(&mut old_side, &mut new_side);
     let sides = (old_side, new_side);
     if needs_all(&sides) {
-        let whole = |outline: &'o BlockIndex<L>| outline.blocks().map(PartBlock::Whole).collect();
+        let whole = |block_index: &'o BlockIndex<L>| block_index.blocks().map(PartBlock::Whole).collect();
         return vec![DifferingPart { old: whole(old), new: whole(new) }];
     }
     let (old, new) = sides;

@@ -18,36 +18,36 @@ use haptic_text::Text;
 /// What is known of the configuration that was looked at last.
 #[derive(Clone, Debug, Default)]
 pub struct Proof {
-    outline: BlockIndex<CheckStatistics>,
+    block_index: BlockIndex<CheckStatistics>,
 }
 
 impl Proof {
     /// Whether `text` surely has no problem for any of `versions`, so that [`check`](super::check) finds none.
     /// `files` says whether a file will be there.
     pub fn holds(&mut self, text: &Text, versions: &[HaproxyVersion], files: &dyn Fn(&str) -> bool) -> bool {
-        if self.outline.ledger().versions() != versions {
-            self.outline = self.outline.anew(CheckStatistics::of(versions));
+        if self.block_index.aggregate().versions() != versions {
+            self.block_index = self.block_index.anew(CheckStatistics::of(versions));
         }
-        self.outline.advance(text);
-        self.outline.has_defaults_before_users() && self.outline.ledger().is_clean(files)
+        self.block_index.advance(text);
+        self.block_index.has_defaults_before_users() && self.block_index.aggregate().is_clean(files)
     }
 
     /// What the configuration that was looked at last needs to be allowed; for files with their paths.
     pub fn needs(&self) -> impl Iterator<Item = (Allowance, Option<&str>)> {
-        self.outline.ledger().needs()
+        self.block_index.aggregate().needs()
     }
 
     /// Bytes that it takes beside the text, which it shares.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.outline.bytes() + self.outline.ledger().bytes()
+        self.block_index.bytes() + self.block_index.aggregate().bytes()
     }
 
     /// One with a fault, for the test that proves that tests find it: it forgets to take away what has gone.
     #[doc(hidden)]
     #[must_use]
     pub fn forgetful() -> Self {
-        Self { outline: BlockIndex::forgetful() }
+        Self { block_index: BlockIndex::forgetful() }
     }
 }
 

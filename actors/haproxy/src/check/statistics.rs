@@ -15,7 +15,7 @@ use crate::{
     document::{Document, Section, SectionKind},
     keywords::nearest,
     problem::Problem,
-    views::{Bases, ReferenceKind, beyond},
+    views::{Bases, ReferenceKind, privileged_uses},
 };
 use haptic_model::HaproxyVersion;
 use haptic_model::crd::Allowance;
@@ -42,7 +42,7 @@ pub(super) struct CheckStatistics {
     userlists_used: NameCounts<Box<str>>,
     files_used: NameCounts<(ReferenceKind, Box<str>)>,
     /// What reaches beyond HAProxy; for files by their paths.
-    beyond: NameCounts<(Allowance, Option<Box<str>>)>,
+    privileged: NameCounts<(Allowance, Option<Box<str>>)>,
     /// Backends and userlists whose names come from environment variables.
     unknown_backends: usize,
     unknown_userlists: usize,
@@ -105,14 +105,14 @@ impl CheckStatistics {
         for file in files_needed(block, bases) {
             self.files_used.change((file.kind, file.path.into()), by);
         }
-        for beyond in beyond(block, bases) {
-            self.beyond.change((beyond.needs, beyond.is_file.then(|| beyond.word.into())), by);
+        for used in privileged_uses(block, bases) {
+            self.privileged.change((used.needs, used.is_file.then(|| used.word.into())), by);
         }
     }
 
     /// What the blocks need to be allowed; for files with their paths.
     pub fn needs(&self) -> impl Iterator<Item = (Allowance, Option<&str>)> {
-        self.beyond.of.keys().map(|(needs, path)| (*needs, path.as_deref()))
+        self.privileged.of.keys().map(|(needs, path)| (*needs, path.as_deref()))
     }
 
     /// Whether no block has a problem and all names agree.
@@ -151,7 +151,7 @@ impl CheckStatistics {
         conditions::check(block, &mut problems);
         problems.extend(self.unknown_words(block, true));
         let defines = block.sections.iter().any(|section| section.kind == SectionKind::Defaults);
-        let inherits = |version: &Version| names::inherits_from_within(block, *version);
+        let inherits = |version: &HaproxyVersion| names::inherits_from_within(block, *version);
         !block.problems.is_empty() || !problems.is_empty() || (defines && !self.versions.iter().all(inherits))
     }
 

@@ -20,7 +20,7 @@ pub struct PrivilegedUses {
 }
 
 /// All that reaches beyond, also on lines inside `.if`. What stands in an environment variable is not known.
-pub fn beyond(document: &Document<'_>, bases: &Bases) -> Vec<PrivilegedUses> {
+pub fn privileged_uses(document: &Document<'_>, bases: &Bases) -> Vec<PrivilegedUses> {
     let mut found = Vec::new();
     for section in &document.sections {
         found.extend(section.lines.iter().filter_map(|line| by_keyword(&section.kind, line)));
@@ -88,7 +88,7 @@ mod tests {
 
     fn needs(text: &str) -> Vec<Allowance> {
         let document = Document::parse(text);
-        beyond(&document, &Bases::default()).into_iter().map(|beyond| beyond.needs).collect()
+        privileged_uses(&document, &Bases::default()).into_iter().map(|used| used.needs).collect()
     }
 
     #[test]

@@ -92,7 +92,7 @@ impl Measured {
             self.objects.iter().map(|(name, count)| (name.clone(), json!(count))).collect();
         json!({
             "objects": objects, "files": self.bundle.files.len() + 1, "bytes": self.bundle.size(),
-            "keptBlocks": cache.blocks, "untrackedBlocks": cache.untracked, "keptBytes": cache.bytes,
+            "keptBlocks": cache.blocks, "untrackedBlocks": cache.uncacheable, "keptBytes": cache.bytes,
             "publishedBytes": self.published, "stages": json!(self.table).get("stages"),
             "mostMemoryMb": table::memory("VmHWM:"),
         })
@@ -111,7 +111,7 @@ impl Measured {
             self.bundle.size(),
             self.published,
             cache.blocks,
-            cache.untracked
+            cache.uncacheable
         );
         head + &self.table.text()
     }

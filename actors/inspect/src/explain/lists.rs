@@ -97,7 +97,7 @@ impl ListQuestion<'_> {
             }
             let key = format!("{}|{}", self.rules, entry.number);
             let wanted = entry.conditions.iter().filter(|one| !one.holds(self.host));
-            let given: Vec<String> = wanted.map(ListedCondition::told).collect();
+            let given: Vec<String> = wanted.map(ListedCondition::display).collect();
             if given.is_empty() || self.assumed == Some(&*key) {
                 answer.pattern = (entry.kind == "regex").then_some(entry.pattern);
                 answer.listed = Some(key);
@@ -191,7 +191,7 @@ impl ListedCondition {
         }
     }
 
-    fn told(&self) -> String {
+    fn display(&self) -> String {
         match self {
             Self::Methods(all) => format!("method {}", all.join(" or ")),
             Self::Named { is_header, name, value, is_pattern } => {
@@ -268,11 +268,11 @@ mod tests {
 
     #[test]
     fn what_wants_more_than_a_url_is_passed_by_and_told_of() {
-        let given = |told: &[&str]| told.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>();
+        let given = |display: &[&str]| display.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>();
         assert_eq!(found("/whole", None), (None, given(&["header x-a: b c"])));
-        let (listed, told) = found("/x", None);
+        let (listed, display) = found("/x", None);
         assert_eq!(
-            (listed.as_deref(), told),
+            (listed.as_deref(), display),
             (Some("a.example|3"), given(&["method POST or PUT, parameter q as ^1"]))
         );
         let assumed = asked("/x", None, Some("a.example|2"));

@@ -27,8 +27,8 @@ pub fn render_once(
     let job = RenderJob { compiled: &**compiled, config, snapshots, fleet, limits: &limits };
     let (mut quarantine, mut renderer, mut number) = (QuarantineState::default(), Renderer::default(), 1);
     loop {
-        let moment = RenderTiming { generation: Generation(number.into()), now: Instant::now(), good: None };
-        let outcome = job.render(&mut quarantine, &mut renderer, &moment);
+        let timing = RenderTiming { generation: Generation(number.into()), now: Instant::now(), good: None };
+        let outcome = job.render(&mut quarantine, &mut renderer, &timing);
         match outcome.rendering {
             Ok(rendering) => return Ok((rendering, quarantine.described())),
             Err(_) if outcome.again && number < RENDERS => number += 1,

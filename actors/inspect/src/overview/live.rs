@@ -207,7 +207,7 @@ fn held_back(held: &Quarantined) -> QuarantinedObjects {
 fn stores(readers: &Readers) -> Vec<StoreOverview> {
     let troubles = readers.troubles.latest();
     let snapshots = readers.snapshots.latest();
-    let left_out = readers.left_out.latest();
+    let rejected = readers.rejected.latest();
     let config = readers.config.latest();
     let resources = |name: &Arc<str>| {
         Some(config.as_ref().as_ref()?.spec.watched_resources.get(&**name)?.resources.clone())
@@ -220,20 +220,20 @@ fn stores(readers: &Readers) -> Vec<StoreOverview> {
         bytes: Some(store.bytes()),
         synced: Some(store.is_synced()),
         trouble: troubles.get(name).cloned(),
-        left_out: left_out.get(name).map(|all| messages(name, all)).unwrap_or_default(),
+        left_out: rejected.get(name).map(|all| messages(name, all)).unwrap_or_default(),
     };
     snapshots.iter().map(|(name, snapshot)| store(name, snapshot)).collect()
 }
 
 /// What store `name` does not hold, the first of it.
-fn messages(name: &Arc<str>, left_out: &RejectedObjects) -> Vec<String> {
+fn messages(name: &Arc<str>, rejected: &RejectedObjects) -> Vec<String> {
     let sentence = |reached: LimitReached| match &reached {
         LimitReached::Namespace { crowded, .. } => {
-            format!("{reached} ({} are left out now)", crowded.left_out)
+            format!("{reached} ({} are left out now)", crowded.rejected)
         }
         LimitReached::Object(_) => reached.to_string(),
     };
-    left_out.reached(name).take(LIMITS).map(sentence).collect()
+    rejected.reached(name).take(LIMITS).map(sentence).collect()
 }
 
 fn recent(history: &[Arc<HistoryEntry>]) -> Vec<RecentEvent> {

@@ -22,7 +22,7 @@ pub struct ReplayInputs {
     /// What was held back in it.
     pub held: Vec<RecordedQuarantine>,
     /// What was told of it.
-    pub told: Vec<RecordedEvent>,
+    pub events: Vec<RecordedEvent>,
     config: Option<Arc<ActiveConfig>>,
     fleet: Fleet,
     stores: BTreeMap<Arc<str>, Arc<Snapshot>>,
@@ -52,7 +52,7 @@ impl ReplayInputs {
             RecordingLine::Generation(opening) => {
                 self.opening = Some(opening.clone());
                 self.held.clear();
-                self.told.clear();
+                self.events.clear();
             }
             RecordingLine::Configuration(configuration) => {
                 self.config = Some(Arc::new(active(configuration)?))
@@ -78,7 +78,7 @@ impl ReplayInputs {
                 Arc::make_mut(self.store(&named.store)?).remove(&gone);
             }
             RecordingLine::Held(held) => self.held.push(held.clone()),
-            RecordingLine::Told(told) => self.told.push(told.clone()),
+            RecordingLine::Told(event) => self.events.push(event.clone()),
             _ => {}
         }
         Ok(())

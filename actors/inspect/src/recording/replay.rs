@@ -59,7 +59,8 @@ pub struct Replayed {
     /// What was held back, and why.
     pub held: Vec<String>,
     /// What was told of it when it happened.
-    pub told: Vec<RecordedEvent>,
+    #[serde(rename = "told")]
+    pub events: Vec<RecordedEvent>,
 }
 
 impl Replay {
@@ -159,7 +160,7 @@ fn compared(
         newly_told: only_in(&messages, ended.messages),
         problems: if outcome.is_err() { messages } else { Vec::new() },
         held: inputs.held.iter().map(|held| format!("{}: {}", held.named.reference(), held.why)).collect(),
-        told: inputs.told.clone(),
+        events: inputs.events.clone(),
     })
 }
 

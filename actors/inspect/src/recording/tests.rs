@@ -369,7 +369,7 @@ fn a_generation_that_cannot_be_rendered_fails_again_with_the_same_words() {
     assert_eq!(replay.differing(), 0);
     assert!(replay.generations[0].problems[0].contains("it is bad"), "{:?}", replay.generations[0]);
     assert_eq!(replay.generations[1].held, ["ingresses shop/a: it is bad"]);
-    assert_eq!(replay.generations[1].told[0].text, "rendered 2");
+    assert_eq!(replay.generations[1].events[0].text, "rendered 2");
 }
 
 #[test]
@@ -507,7 +507,7 @@ fn a_recording_of_before_renders_the_same() {
         "{:?}",
         replay.generations[4]
     );
-    assert!(replay.generations.iter().all(|generation| !generation.told.is_empty()));
+    assert!(replay.generations.iter().all(|generation| !generation.events.is_empty()));
 }
 
 /// The last line has the digest of all others: a byte that differs shows in it.

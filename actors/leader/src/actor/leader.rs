@@ -242,8 +242,8 @@ impl Handler<ConfigActivated> for LeaderActor {
 impl Handler<ConfigValidated> for LeaderActor {
     type Result = ();
 
-    fn handle(&mut self, judged: ConfigValidated, context: &mut Self::Context) {
-        self.refused = judged.as_ref().and_then(|judged| judged.leader_election.clone());
+    fn handle(&mut self, validated: ConfigValidated, context: &mut Self::Context) {
+        self.refused = validated.as_ref().and_then(|verdict| verdict.leader_election.clone());
         self.advance(context);
     }
 }

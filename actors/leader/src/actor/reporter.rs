@@ -214,9 +214,9 @@ haptic_runtime::supervised!(ReporterActor);
 impl Handler<ConfigValidated> for ReporterActor {
     type Result = ();
 
-    fn handle(&mut self, judged: ConfigValidated, context: &mut Self::Context) {
-        self.inputs.judged = (*judged).clone();
-        self.add_lasting(judged.sent, judged.iter().flat_map(standing::of_verdict));
+    fn handle(&mut self, validated: ConfigValidated, context: &mut Self::Context) {
+        self.inputs.config_verdict = (*validated).clone();
+        self.add_lasting(validated.sent, validated.iter().flat_map(standing::of_verdict));
         self.changed(&[Report::Status], context);
     }
 }

@@ -37,7 +37,7 @@ pub(crate) fn is_ours(kind: GatewayKind, object: &Value, namespace: &str, all: &
 pub(crate) fn fields(
     kind: GatewayKind,
     status: &Value,
-    judged: Option<i64>,
+    validated: Option<i64>,
     has_addresses: bool,
     now: &str,
 ) -> Map<String, Value> {
@@ -46,8 +46,8 @@ pub(crate) fn fields(
         GatewayKind::Gateway => (&OF_GATEWAY, ["listeners", "attachedListenerSets"].as_slice()),
         _ => (&OF_LISTENER_SET, ["listeners"].as_slice()),
     };
-    let Some(judged) = judged.or_else(|| generation_that_runs(stored)) else { return Map::new() };
-    if conditions::is_newer(stored, ours, judged) {
+    let Some(validated) = validated.or_else(|| generation_that_runs(stored)) else { return Map::new() };
+    if conditions::is_newer(stored, ours, validated) {
         return Map::new();
     }
     let addresses = (kind == GatewayKind::Gateway && has_addresses).then_some("addresses");

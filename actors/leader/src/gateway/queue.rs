@@ -29,7 +29,7 @@ const RETRY: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs
 pub(crate) struct StatusQueue {
     verdicts: Arc<GatewayVerdicts>,
     /// What the verdicts are of. None before there are any: then that something has none says nothing.
-    judged: Option<Generation>,
+    validated: Option<Generation>,
     stores: BTreeMap<GatewayKind, Arc<Snapshot>>,
     fleet: Arc<FleetProgress>,
     since: HashMap<StatusKey, AwaitedProof>,
@@ -58,8 +58,8 @@ impl StatusQueue {
     }
 
     /// The generation that the verdicts are of, once there are any.
-    pub(crate) fn judged(&self) -> Option<Generation> {
-        self.judged
+    pub(crate) fn validated(&self) -> Option<Generation> {
+        self.validated
     }
 
     pub(crate) fn fleet(&self) -> &Arc<FleetProgress> {
@@ -88,7 +88,7 @@ impl StatusQueue {
     /// Generation `generation` is rendered and may go live, with these verdicts.
     pub(crate) fn rendered(&mut self, generation: Generation, verdicts: &Arc<GatewayVerdicts>, now: Instant) {
         let before = std::mem::replace(&mut self.verdicts, verdicts.clone());
-        self.judged = Some(generation);
+        self.validated = Some(generation);
         if Arc::ptr_eq(&before, verdicts) {
             return;
         }
@@ -96,8 +96,8 @@ impl StatusQueue {
         self.abandoned.retain(|key, _| is_stored(stores, key));
         for key in changed(&before, verdicts) {
             match parts(&key, &before).filter(|_| key.kind.is_whole()) {
-                Some((judged, _)) if parts(&key, verdicts).is_none() => {
-                    self.abandoned.insert(key.clone(), judged);
+                Some((validated, _)) if parts(&key, verdicts).is_none() => {
+                    self.abandoned.insert(key.clone(), validated);
                 }
                 _ => _ = self.abandoned.remove(&key),
             }

@@ -79,7 +79,7 @@ impl GatewayState {
 
     /// When the next round of statuses begins, if none is under way.
     pub(crate) fn next_statuses(&self, now: Instant) -> Option<Instant> {
-        self.queue.next(now).filter(|_| self.queue.judged().is_some())
+        self.queue.next(now).filter(|_| self.queue.validated().is_some())
     }
 
     /// When the next round of Services begins.
@@ -142,7 +142,7 @@ impl GatewayState {
     /// Takes up the verdicts of what is rendered, unless those of something newer are known; whether it does.
     pub(crate) fn rendered(&mut self, rendered: &Rendered, now: Instant) -> bool {
         let generation = rendered.reconcile.generation;
-        if self.queue.judged() >= Some(generation) {
+        if self.queue.validated() >= Some(generation) {
             return false;
         }
         let verdicts = &rendered.gateway_verdicts;

@@ -229,10 +229,10 @@ impl StatusContext<'_> {
         &self,
         kind: GatewayKind,
         object: &Value,
-        judged: Option<i64>,
+        validated: Option<i64>,
         has_addresses: bool,
     ) -> GatewayStatusChange {
-        let fields = abandoned::fields(kind, status_of(object), judged, has_addresses, self.now);
+        let fields = abandoned::fields(kind, status_of(object), validated, has_addresses, self.now);
         GatewayStatusChange { fields, waits: false }
     }
 

@@ -119,7 +119,7 @@ pub(crate) enum StatusOutcome {
 
 /// Looks at all of `works`, a few at a time.
 pub(crate) async fn round(works: Vec<StatusWork>, context: RoundContext) -> Vec<StatusDone> {
-    let judged = {
+    let evaluated = {
         let context = context.clone();
         cpu("gateway-status", move || {
             works
@@ -133,8 +133,8 @@ pub(crate) async fn round(works: Vec<StatusWork>, context: RoundContext) -> Vec<
         })
         .await
     };
-    let judged = match judged {
-        Ok(judged) => judged,
+    let evaluated = match evaluated {
+        Ok(evaluated) => evaluated,
         Err(panicked) => {
             tracing::error!("statuses of the Gateway API: {panicked}");
             return Vec::new();
@@ -142,7 +142,7 @@ pub(crate) async fn round(works: Vec<StatusWork>, context: RoundContext) -> Vec<
     };
     // Who may not write one of a kind may write none of it.
     let forbidden = Arc::new(Mutex::new(BTreeMap::<GatewayKind, String>::new()));
-    let looks = judged.into_iter().map(|(work, object, change)| {
+    let looks = evaluated.into_iter().map(|(work, object, change)| {
         let (context, forbidden) = (&context, forbidden.clone());
         async move { work.done(object, change, context, &forbidden).await }
     });
@@ -193,8 +193,8 @@ impl StatusWork {
             {
                 GatewayStatusChange::default()
             }
-            ObjectVerdict::Abandoned(judged) => {
-                status.abandoned(*kind, object, *judged, context.has_addresses)
+            ObjectVerdict::Abandoned(validated) => {
+                status.abandoned(*kind, object, *validated, context.has_addresses)
             }
             ObjectVerdict::None => match kind {
                 // Its verdict is to come: it is new, or was held back and is tried again.

@@ -2,7 +2,7 @@
 
 use crate::reporting::Reporting;
 use haptic_model::{
-    ActiveConfig, AllLeftOut, Diagnostic, Event, Generation, HaproxyPod, MassDeletions, Quarantine,
+    ActiveConfig, AllRejected, Diagnostic, Event, Generation, HaproxyPod, MassDeletions, Quarantine,
     Snapshots,
     config::ConfigVerdict,
     pipeline::{PodState, Validated},
@@ -150,7 +150,7 @@ pub struct ReportedHealth {
     /// Objects that vanished at once and are held.
     pub missing: Arc<MassDeletions>,
     /// What stores do not hold because of their limits.
-    pub left_out: Arc<AllLeftOut>,
+    pub rejected: Arc<AllRejected>,
     /// How many objects of each watched resource there are, of those that were read.
     pub watched: BTreeMap<String, usize>,
     /// How what is told to the API server is taken.

@@ -70,9 +70,9 @@ fn conditions(
     health: &ReportedHealth,
     now: Timestamp,
 ) -> Vec<Condition> {
-    let judged = health.judgement.resource_generation;
+    let generation = health.judgement.resource_generation;
     // What is held or left out is so in what was checked last.
-    let checked = health.checked.unwrap_or(judged);
+    let checked = health.checked.unwrap_or(generation);
     let deployed = deployed(before, health);
     let first = [ready(health, &deployed), templates_valid(health), credentials_valid(health), deployed];
     let held = [quarantined(health), deletions_held(health), limits_reached(health)];
@@ -82,12 +82,13 @@ fn conditions(
 }
 
 fn ready(health: &ReportedHealth, deployed: &ConditionVerdict) -> ConditionVerdict {
-    let judged = health.judgement.resource_generation;
-    let not = |reason, message: &str| ConditionVerdict::new("Ready", "False", reason, message).about(judged);
+    let generation = health.judgement.resource_generation;
+    let not =
+        |reason, message: &str| ConditionVerdict::new("Ready", "False", reason, message).about(generation);
     match (&health.judgement.problems[..], health.failed(), &health.judgement.credentials) {
         ([], None, None) if deployed.status == "True" => {
             let what = "the configuration is in force on every pod";
-            ConditionVerdict::new("Ready", "True", "Deployed", what).about(judged)
+            ConditionVerdict::new("Ready", "True", "Deployed", what).about(generation)
         }
         ([], None, None) => {
             ConditionVerdict { kind: "Ready", message: deployed.message.clone(), ..*deployed }
@@ -112,9 +113,9 @@ fn credentials_valid(health: &ReportedHealth) -> ConditionVerdict {
 }
 
 fn templates_valid(health: &ReportedHealth) -> ConditionVerdict {
-    let judged = health.judgement.resource_generation;
+    let generation = health.judgement.resource_generation;
     let verdict = |status, reason, message: &str| {
-        ConditionVerdict::new("TemplatesValid", status, reason, message).about(judged)
+        ConditionVerdict::new("TemplatesValid", status, reason, message).about(generation)
     };
     let broken: Vec<Diagnostic> =
         health.judgement.problems.iter().filter(|problem| problem.source == "template").cloned().collect();
@@ -133,16 +134,16 @@ fn templates_valid(health: &ReportedHealth) -> ConditionVerdict {
 /// Whether every pod runs the newest valid configuration. Of a wrong one this says nothing: then it is about the one before.
 fn deployed(before: &HAProxyTemplateConfigStatus, health: &ReportedHealth) -> ConditionVerdict {
     let verdict = |status, reason, message: &str| ConditionVerdict::new("Deployed", status, reason, message);
-    let judged = health.judgement.resource_generation;
+    let generation = health.judgement.resource_generation;
     let (about, found) = match &health.progress {
-        _ if !health.invalid().is_empty() => (health.checked.unwrap_or(judged), of_fleet(&health.fleet)),
-        Progress::Rendered => (judged, of_fleet(&health.fleet)),
+        _ if !health.invalid().is_empty() => (health.checked.unwrap_or(generation), of_fleet(&health.fleet)),
+        Progress::Rendered => (generation, of_fleet(&health.fleet)),
         Progress::Waits(why) => {
             let what = format!("nothing of it is deployed until these can be read: {why}");
-            (judged, Some(verdict("False", "ResourcesUnreadable", &shortened(what))))
+            (generation, Some(verdict("False", "ResourcesUnreadable", &shortened(what))))
         }
-        Progress::Comes if health.checked.is_none() => (judged, of_fleet(&health.fleet)),
-        Progress::Comes => (judged, None),
+        Progress::Comes if health.checked.is_none() => (generation, of_fleet(&health.fleet)),
+        Progress::Comes => (generation, None),
     };
     let found = found.or_else(|| as_before(before, "Deployed").filter(|known| known.about == about));
     let comes = || verdict("Unknown", "InProgress", "pods are being brought to the configuration");
@@ -187,7 +188,7 @@ fn quarantined(health: &ReportedHealth) -> ConditionVerdict {
 
 fn limits_reached(health: &ReportedHealth) -> ConditionVerdict {
     let reached: Vec<_> =
-        health.left_out.iter().flat_map(|(resource, left_out)| left_out.reached(resource)).collect();
+        health.rejected.iter().flat_map(|(resource, rejected)| rejected.reached(resource)).collect();
     if reached.is_empty() {
         return ConditionVerdict::new("LimitsReached", "False", "None", "no object is left out");
     }

@@ -9,7 +9,7 @@ use crate::{
     },
     report::health::FailedGeneration,
 };
-use haptic_model::{AllLeftOut, Findings, Quarantine, config::ConfigVerdict};
+use haptic_model::{AllRejected, Findings, Quarantine, config::ConfigVerdict};
 use std::collections::VecDeque;
 use tokio::time::Instant;
 
@@ -23,18 +23,18 @@ pub(crate) struct EventTask {
     waiting: VecDeque<Notice>,
     is_writing: bool,
     /// What of findings is told.
-    told: Findings,
+    reported: Findings,
 }
 
 impl EventTask {
     pub(crate) fn new(now: Instant) -> Self {
-        Self { began: now, waiting: VecDeque::new(), is_writing: false, told: Findings::default() }
+        Self { began: now, waiting: VecDeque::new(), is_writing: false, reported: Findings::default() }
     }
 
     /// Has written what is found at objects and was not before.
     pub(crate) fn add_findings(&mut self, findings: &Findings) {
-        let change = findings.change_since(&self.told);
-        self.told = findings.clone();
+        let change = findings.change_since(&self.reported);
+        self.reported = findings.clone();
         self.add(change.found.iter().map(notice::found));
     }
 
@@ -86,16 +86,16 @@ pub(crate) mod standing {
     /// What is wrong before this replica leads, and still is.
     pub(crate) fn all(inputs: &ReportInputs, failed: Option<&FailedGeneration>) -> Vec<Notice> {
         let failed = failed.map(|failed| blamed(failed.stage.reason(), "Render", &failed.diagnostics));
-        let judged = inputs.judged.as_ref().map(of_verdict);
+        let config_verdict = inputs.config_verdict.as_ref().map(of_verdict);
         let notices =
-            [judged, failed, Some(quarantined(&inputs.quarantine)), Some(rejected(&inputs.rejected))];
+            [config_verdict, failed, Some(quarantined(&inputs.quarantine)), Some(rejected(&inputs.rejected))];
         notices.into_iter().flatten().flatten().collect()
     }
 
-    pub(crate) fn of_verdict(judged: &ConfigVerdict) -> Vec<Notice> {
-        let problems = Some(&judged.problems).filter(|problems| !problems.is_empty());
+    pub(crate) fn of_verdict(verdict: &ConfigVerdict) -> Vec<Notice> {
+        let problems = Some(&verdict.problems).filter(|problems| !problems.is_empty());
         let refused = problems.map(|problems| blamed("ConfigurationRejected", "Validate", problems));
-        let credentials = judged.credentials.as_ref().map(notice::credentials_unreadable);
+        let credentials = verdict.credentials.as_ref().map(notice::credentials_unreadable);
         refused.into_iter().flatten().chain(credentials).collect()
     }
 
@@ -103,8 +103,8 @@ pub(crate) mod standing {
         quarantine.held.values().map(|held| notice::held_back(held)).collect()
     }
 
-    pub(crate) fn rejected(rejected: &AllLeftOut) -> Vec<Notice> {
-        let reached = rejected.iter().flat_map(|(resource, left_out)| left_out.reached(resource));
+    pub(crate) fn rejected(rejected: &AllRejected) -> Vec<Notice> {
+        let reached = rejected.iter().flat_map(|(resource, rejected)| rejected.reached(resource));
         reached.map(|reached| notice::limit_reached(&reached)).collect()
     }
 }

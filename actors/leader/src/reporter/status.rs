@@ -26,7 +26,7 @@ pub(crate) struct StatusTask {
     lag: Lag,
     known: Option<StatusAtServer>,
     /// The verdict that the known status was read after.
-    judged: Option<ConfigVerdict>,
+    config_verdict: Option<ConfigVerdict>,
     is_catching: bool,
 }
 
@@ -36,7 +36,7 @@ pub(crate) type RoundResult = (Option<StatusAtServer>, Result<(), String>);
 impl StatusTask {
     pub(crate) fn new(api: StatusApi, now: Instant) -> Self {
         let (lag, rounds) = (Lag::default(), Rounds::new(now));
-        Self { rounds, api, lag, known: None, judged: None, is_catching: false }
+        Self { rounds, api, lag, known: None, config_verdict: None, is_catching: false }
     }
 
     /// One round, if it is time for one.
@@ -50,15 +50,15 @@ impl StatusTask {
         if !self.rounds.begin(now) {
             return None;
         }
-        if self.judged != inputs.judged {
+        if self.config_verdict != inputs.config_verdict {
             // The resource may be another one of the same name, which has no status yet.
-            (self.known, self.judged) = (None, inputs.judged.clone());
+            (self.known, self.config_verdict) = (None, inputs.config_verdict.clone());
         }
         let validated = inputs.validated.as_deref();
         let accepted = inputs.accepted.as_deref();
         let fleet = self.lag.look(validated, &inputs.pods, now);
         self.is_catching = matches!(fleet, FleetHealth::Catching);
-        let health = inputs.judged.clone().map(|judgement| ReportedHealth {
+        let health = inputs.config_verdict.clone().map(|judgement| ReportedHealth {
             judgement,
             progress: Progress::of(accepted, validated, &inputs.snapshots, &inputs.troubles),
             checked: validated.map(|validated| validated.rendered.config.resource_generation),
@@ -66,7 +66,7 @@ impl StatusTask {
             fleet,
             quarantine: inputs.quarantine.clone(),
             missing: inputs.missing.clone(),
-            left_out: inputs.rejected.clone(),
+            rejected: inputs.rejected.clone(),
             watched: counted(inputs),
             reporting,
         });

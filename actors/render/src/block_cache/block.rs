@@ -1,6 +1,6 @@
 //! What an outermost object's block printed, and what it depended on.
 
-use super::captured::{Around, LookupResult};
+use super::captured::{LookupResult, OuterLookup};
 use crate::output::effects::BlockEffects;
 use haptic_model::Object;
 use haptic_text::Fragment;
@@ -35,7 +35,7 @@ pub(crate) struct BlockSite {
     /// What its lines are indented by.
     pub indent: Box<str>,
     /// What it looked up around itself.
-    pub around: Box<[(Around, LookupResult)]>,
+    pub lookups: Box<[(OuterLookup, LookupResult)]>,
 }
 
 /// Which block, for which object, and how deep.
@@ -84,26 +84,26 @@ impl BlockSite {
     /// That of a block at `position` that looked so `around`: `last` if it is the same.
     pub fn of(
         position: BlockPosition,
-        around: Vec<(Around, LookupResult)>,
+        lookups: Vec<(OuterLookup, LookupResult)>,
         last: Option<Arc<Self>>,
     ) -> (Arc<Self>, Arc<Object>) {
         let BlockPosition { block, object, depth, indent, .. } = position;
-        let own = |(look, found): (Around, LookupResult)| (look, found.in_block_of(&object));
-        let around: Box<[_]> = around.into_iter().map(own).collect();
+        let own = |(lookup, found): (OuterLookup, LookupResult)| (lookup, found.in_block_of(&object));
+        let lookups: Box<[_]> = lookups.into_iter().map(own).collect();
         let is_same = |last: &Arc<Self>| {
-            let seen = |(a, b): (&(Around, LookupResult), &(Around, LookupResult))| {
+            let seen = |(a, b): (&(OuterLookup, LookupResult), &(OuterLookup, LookupResult))| {
                 a.0 == b.0 && a.1.is_same_as(&b.1)
             };
             (last.block, last.depth, &last.indent) == (block, depth, &indent)
-                && last.around.len() == around.len()
-                && last.around.iter().zip(&around).all(seen)
+                && last.lookups.len() == lookups.len()
+                && last.lookups.iter().zip(&lookups).all(seen)
         };
         let site = last.filter(is_same);
-        (site.unwrap_or_else(|| Arc::new(Self { block, depth, indent, around })), object)
+        (site.unwrap_or_else(|| Arc::new(Self { block, depth, indent, lookups })), object)
     }
 
     /// Bytes of memory.
     pub fn memory(&self) -> usize {
-        size_of::<Self>() + size_of_val(&*self.around)
+        size_of::<Self>() + size_of_val(&*self.lookups)
     }
 }

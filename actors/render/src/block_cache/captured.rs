@@ -12,7 +12,7 @@ use std::{
 
 /// One look out of a block. Numbers count from the block outwards.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Around {
+pub(crate) enum OuterLookup {
     /// A variable or block parameter.
     Name(Arc<str>),
     /// `this` of a block further out.
@@ -61,37 +61,37 @@ pub enum Uncacheable {
 
 /// Whether a block of `object` that looked so `around` would see the same again.
 pub(crate) fn would_see_the_same(
-    around: &[(Around, LookupResult)],
+    lookups: &[(OuterLookup, LookupResult)],
     object: &Arc<Object>,
-    finds: impl Fn(&Around, &LookupResult) -> bool,
+    finds: impl Fn(&OuterLookup, &LookupResult) -> bool,
 ) -> bool {
-    around.iter().all(|(look, found)| match found {
-        LookupResult::OwnObject => finds(look, &LookupResult::Object(object.clone())),
-        found => finds(look, found),
+    lookups.iter().all(|(lookup, found)| match found {
+        LookupResult::OwnObject => finds(lookup, &LookupResult::Object(object.clone())),
+        found => finds(lookup, found),
     })
 }
 
-/// The border of an object's block: all that is looked up beyond it, from the inside.
+/// The boundary of an object's block: all that is looked up beyond it, from the inside.
 #[derive(Debug, Default)]
 pub(crate) struct Boundary {
-    looks: RefCell<Vec<(Around, LookupResult)>>,
-    untracked: Cell<Option<Uncacheable>>,
+    lookups: RefCell<Vec<(OuterLookup, LookupResult)>>,
+    uncacheable: Cell<Option<Uncacheable>>,
 }
 
 impl Boundary {
     /// Notes what was seen beyond.
     pub fn note(
         &self,
-        look: impl FnOnce() -> Around,
-        same: impl Fn(&Around) -> bool,
+        lookup: impl FnOnce() -> OuterLookup,
+        same: impl Fn(&OuterLookup) -> bool,
         found: Result<LookupResult, Uncacheable>,
     ) {
-        let mut looks = self.looks.borrow_mut();
-        if looks.iter().any(|(known, _)| same(known)) {
+        let mut lookups = self.lookups.borrow_mut();
+        if lookups.iter().any(|(known, _)| same(known)) {
             return;
         }
         match found {
-            Ok(found) => looks.push((look(), found)),
+            Ok(found) => lookups.push((lookup(), found)),
             Err(why) => self.refuse(why),
         }
     }
@@ -99,23 +99,23 @@ impl Boundary {
     /// As [`Self::note`], where it takes time to say what was found.
     pub fn note_once(
         &self,
-        look: impl FnOnce() -> Around,
-        same: impl Fn(&Around) -> bool,
+        lookup: impl FnOnce() -> OuterLookup,
+        same: impl Fn(&OuterLookup) -> bool,
         found: impl FnOnce() -> Result<LookupResult, Uncacheable>,
     ) {
-        if !self.looks.borrow().iter().any(|(known, _)| same(known)) {
-            self.note(look, |_| false, found());
+        if !self.lookups.borrow().iter().any(|(known, _)| same(known)) {
+            self.note(lookup, |_| false, found());
         }
     }
 
     /// Notes that something cannot be tracked; the first reason is kept.
     pub fn refuse(&self, why: Uncacheable) {
-        self.untracked.set(self.untracked.get().or(Some(why)));
+        self.uncacheable.set(self.uncacheable.get().or(Some(why)));
     }
 
     /// All that was noted.
-    pub fn take(&self) -> (Vec<(Around, LookupResult)>, Option<Uncacheable>) {
-        (self.looks.take(), self.untracked.take())
+    pub fn take(&self) -> (Vec<(OuterLookup, LookupResult)>, Option<Uncacheable>) {
+        (self.lookups.take(), self.uncacheable.take())
     }
 }
 

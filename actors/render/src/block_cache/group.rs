@@ -4,7 +4,7 @@
 
 use super::{
     block::{BlockSite, CachedBlock},
-    captured::{Around, LookupResult},
+    captured::{LookupResult, OuterLookup},
 };
 use haptic_text::{TextRun, grouping};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(crate) struct WholeGroup {
     /// The addresses of its objects, which the blocks hold.
     pub objects: Box<[usize]>,
     /// What any of the blocks saw around itself. All that looked saw the same.
-    pub around: Box<[(Around, LookupResult)]>,
+    pub lookups: Box<[(OuterLookup, LookupResult)]>,
     /// What any of them read, by number.
     pub reads: Box<[u32]>,
     /// What they printed.
@@ -113,15 +113,15 @@ impl WholeGroup {
         if !first.is_silent() {
             return None;
         }
-        let mut around = Vec::new();
+        let mut lookups = Vec::new();
         let (mut bytes, mut most, mut most_of_one) = (0, 0, 0);
         let sites: Vec<_> =
             blocks.chunk_by(|a, b| Arc::ptr_eq(&a.site, &b.site)).filter_map(<[_]>::first).collect();
-        sites.iter().try_for_each(|block| see(&mut around, &block.site.around))?;
+        sites.iter().try_for_each(|block| see(&mut lookups, &block.site.lookups))?;
         // A name that stands for the own object of some blocks only may stand for another's next time.
-        let is_own = |known: &&(Around, LookupResult)| matches!(known.1, LookupResult::OwnObject);
-        let own = around.iter().filter(is_own).count();
-        if sites.iter().any(|block| block.site.around.iter().filter(is_own).count() != own) {
+        let is_own = |known: &&(OuterLookup, LookupResult)| matches!(known.1, LookupResult::OwnObject);
+        let own = lookups.iter().filter(is_own).count();
+        if sites.iter().any(|block| block.site.lookups.iter().filter(is_own).count() != own) {
             return None;
         }
         for block in blocks {
@@ -138,7 +138,7 @@ impl WholeGroup {
         Some(Self {
             site: first.site.clone(),
             objects: blocks.iter().map(|block| Arc::as_ptr(&block.object).addr()).collect(),
-            around: around.into(),
+            lookups: lookups.into(),
             reads: reads.into(),
             run: TextRun::new(blocks.iter().filter_map(|block| block.fragment.clone()).collect()),
             bytes,
@@ -151,32 +151,32 @@ impl WholeGroup {
     fn memory(&self) -> usize {
         size_of_val(&*self.objects)
             + size_of_val(&*self.of_namespaces)
-            + size_of_val(&*self.around)
+            + size_of_val(&*self.lookups)
             + size_of_val(&*self.reads)
             + size_of_val(self.run.fragments())
     }
 }
 
 /// Takes up what a block saw. `None` where it cannot be compared for all blocks at once.
-fn see(around: &mut Vec<(Around, LookupResult)>, more: &[(Around, LookupResult)]) -> Option<()> {
-    for (look, found) in more {
-        if depends_on_step(look) {
+fn see(lookups: &mut Vec<(OuterLookup, LookupResult)>, more: &[(OuterLookup, LookupResult)]) -> Option<()> {
+    for (lookup, found) in more {
+        if depends_on_step(lookup) {
             return None;
         }
-        match around.iter().find(|(known, _)| known == look) {
+        match lookups.iter().find(|(known, _)| known == lookup) {
             Some((_, known)) if known.is_same_as(found) => {}
             Some(_) => return None,
-            None => around.push((look.clone(), found.clone())),
+            None => lookups.push((lookup.clone(), found.clone())),
         }
     }
     Some(())
 }
 
 /// Whether a look may find something else in each step of the loop that the block stands in.
-fn depends_on_step(look: &Around) -> bool {
-    match look {
-        Around::Loop(number, _) => *number == 0,
-        Around::Scoped(_, name) => name.split('.').next() == Some("loop"),
-        Around::Name(_) | Around::This(_) | Around::Inline(_) => false,
+fn depends_on_step(lookup: &OuterLookup) -> bool {
+    match lookup {
+        OuterLookup::Loop(number, _) => *number == 0,
+        OuterLookup::Scoped(_, name) => name.split('.').next() == Some("loop"),
+        OuterLookup::Name(_) | OuterLookup::This(_) | OuterLookup::Inline(_) => false,
     }
 }

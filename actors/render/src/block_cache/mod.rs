@@ -14,7 +14,7 @@ pub(crate) mod store_lists;
 
 use crate::output::effects::BlockEffects;
 use block::{BlockPosition, BlockSite, CachedBlock, SourcePosition};
-use captured::{Alike, Around, LookupResult, Uncacheable};
+use captured::{Alike, LookupResult, OuterLookup, Uncacheable};
 use group::{BlockGroup, GroupBuilder, WholeGroup};
 use haptic_model::{
     Object, ObjectRef, Snapshot, Snapshots,
@@ -37,7 +37,7 @@ pub struct FileCache {
     outside: Box<[u32]>,
     /// The stores that were read, as they were.
     stores: BTreeMap<Arc<str>, Arc<Snapshot>>,
-    untracked: BTreeMap<(SourcePosition, Uncacheable), usize>,
+    uncacheable: BTreeMap<(SourcePosition, Uncacheable), usize>,
     printed: usize,
     /// Bytes of memory of all blocks.
     bytes: usize,
@@ -71,9 +71,9 @@ pub struct FreshBlock {
     /// What else it read.
     pub reads: Vec<Read>,
     pub(crate) site: BlockPosition,
-    pub(crate) around: Vec<(Around, LookupResult)>,
+    pub(crate) lookups: Vec<(OuterLookup, LookupResult)>,
     pub(crate) effects: BlockEffects,
-    pub(crate) untracked: Option<Uncacheable>,
+    pub(crate) uncacheable: Option<Uncacheable>,
     pub(crate) bytes: usize,
     pub(crate) most: usize,
 }
@@ -84,7 +84,7 @@ pub struct CacheSize {
     /// Blocks kept.
     pub blocks: usize,
     /// Blocks of the last render that could not be kept.
-    pub untracked: usize,
+    pub uncacheable: usize,
     /// Blocks that the last render printed anew.
     pub printed: usize,
     /// Bytes of the blocks' text, origins and bookkeeping. Text and origins are shared with the last bundle.
@@ -97,7 +97,7 @@ impl CacheSize {
     pub fn and(self, other: Self) -> Self {
         Self {
             blocks: self.blocks + other.blocks,
-            untracked: self.untracked + other.untracked,
+            uncacheable: self.uncacheable + other.uncacheable,
             printed: self.printed + other.printed,
             bytes: self.bytes + other.bytes,
         }
@@ -305,7 +305,7 @@ impl FileCache {
         let before = std::mem::take(&mut self.groups);
         let mut groups = GroupBuilder::default();
         let mut last_site = None;
-        self.untracked.clear();
+        self.uncacheable.clear();
         self.printed = blocks.iter().filter(|b| matches!(b, PrintedBlock::Fresh(_))).count();
         let mut read: HashSet<Arc<str>> = outside.iter().map(|r| r.resource.clone()).collect();
         let mut outside = self.reads.numbers(outside);
@@ -356,16 +356,16 @@ impl FileCache {
         fragment: &impl Fn(usize) -> Option<Fragment>,
         last_site: &mut Option<Arc<BlockSite>>,
     ) -> Option<CachedBlock> {
-        let FreshBlock { piece, site, around, effects, untracked, bytes, most, .. } = fresh;
+        let FreshBlock { piece, site, lookups, effects, uncacheable, bytes, most, .. } = fresh;
         let fragment = piece.and_then(fragment);
-        let untracked =
-            untracked.or((fragment.is_none() && piece.is_some()).then_some(Uncacheable::InsideLine));
-        if let Some(why) = untracked {
-            *self.untracked.entry((site.place, why)).or_default() += 1;
+        let uncacheable =
+            uncacheable.or((fragment.is_none() && piece.is_some()).then_some(Uncacheable::InsideLine));
+        if let Some(why) = uncacheable {
+            *self.uncacheable.entry((site.place, why)).or_default() += 1;
             return None;
         }
         let silent = effects.warnings.is_empty() && effects.faults.is_empty() && effects.added.is_empty();
-        let (site, object) = BlockSite::of(site, around, last_site.take());
+        let (site, object) = BlockSite::of(site, lookups, last_site.take());
         *last_site = Some(site.clone());
         let effects = (!silent).then(|| Box::new(effects));
         Some(CachedBlock { site, object, reads: reads.into(), effects, fragment, bytes, most })
@@ -450,7 +450,7 @@ impl FileCache {
         let table = self.reads.count as usize * (size_of::<(Key, u32)>() + size_of::<[Arc<str>; 2]>());
         CacheSize {
             blocks: self.groups.iter().map(|group| group.blocks.len()).sum(),
-            untracked: self.untracked.values().sum(),
+            uncacheable: self.uncacheable.values().sum(),
             printed: self.printed,
             bytes: table + self.bytes,
         }
@@ -458,7 +458,7 @@ impl FileCache {
 
     /// Blocks of the last render that could not be kept: where, why, and how many.
     pub(crate) fn uncacheable(&self) -> impl Iterator<Item = (SourcePosition, Uncacheable, usize)> {
-        self.untracked.iter().map(|((place, why), count)| (*place, *why, *count))
+        self.uncacheable.iter().map(|((place, why), count)| (*place, *why, *count))
     }
 
     /// As if no block had read anything: for the test that proves that tracking is needed.

@@ -100,14 +100,14 @@ pub struct UncacheableBlock {
 /// Everything that keeps any file from being rendered or encoded, and every object that a template refused.
 pub fn render(job: &RenderJob<'_>) -> Result<(Bundle, Vec<Diagnostic>), Vec<Diagnostic>> {
     let rendering = Renderer::checked(Checked::Never).render(job)?;
-    let told = rendering.told();
-    Ok((rendering.bundle, told))
+    let diagnostics = rendering.diagnostics();
+    Ok((rendering.bundle, diagnostics))
 }
 
 impl Rendering {
     /// Warnings, and of what is found at objects the first few of each namespace, with how much more there is.
     #[must_use]
-    pub fn told(&self) -> Vec<Diagnostic> {
+    pub fn diagnostics(&self) -> Vec<Diagnostic> {
         self.warnings.iter().cloned().chain(self.findings.first_few().diagnostics()).collect()
     }
 }

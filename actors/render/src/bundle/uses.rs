@@ -15,13 +15,13 @@ use std::collections::BTreeMap;
 /// The uses of files by one configuration, kept from one to the next.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FileUses {
-    outline: BlockIndex<UseCounts>,
+    block_index: BlockIndex<UseCounts>,
 }
 
 impl FileUses {
     /// Goes on to another configuration.
     pub fn advance(&mut self, config: &Text) {
-        self.outline.advance(config);
+        self.block_index.advance(config);
     }
 
     /// How a file of that kind is read at `path`. Only of a general one its kind says nothing.
@@ -29,7 +29,7 @@ impl FileUses {
         if kind != FileKind::General {
             return kind.into();
         }
-        let uses = self.outline.ledger().of.get(path);
+        let uses = self.block_index.aggregate().of.get(path);
         let others = uses.into_iter().flat_map(BTreeMap::keys);
         others.fold(FileFormat::Content, |reading, other| both(reading, as_reading(*other)))
     }

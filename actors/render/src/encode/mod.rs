@@ -226,8 +226,8 @@ impl<'m> Pass<'m> {
             return Ok(());
         }
         self.provenance.start_line(spans);
-        let concerned = self.fitting.concerns(spans);
-        if let Some(fitted) = concerned.then(|| self.fitted(&with_placeholders(spans))).flatten() {
+        let is_involved = self.fitting.concerns(spans);
+        if let Some(fitted) = is_involved.then(|| self.fitted(&with_placeholders(spans))).flatten() {
             self.encode(&fitted.spans(spans));
             self.provenance.end_line();
             self.note(&fitted);

@@ -17,7 +17,6 @@ const ESCAPES: [char; 2] = ['\\', '\''];
 /// A longer line is not looked through for encoded values: HAProxy's buffer holds no more of one.
 const LONGEST_ESCAPED: usize = 16_384;
 
-/// A part of the output.
 pub(super) enum OutputPart {
     /// Written now.
     Fresh(Fragment),

@@ -1,7 +1,7 @@
 //! A configuration's templates as one program, whatever languages they are written in.
 //!
 //! Where a template prints a part of its own language, that language says what the part sees. Where it prints one of another,
-//! the values of the names that the part looks up cross the border, and nothing else.
+//! the values of the names that the part looks up cross the boundary, and nothing else.
 
 use super::{
     patterns::PatternCache,

@@ -71,15 +71,15 @@ impl EvaluationFailure {
 
     /// As it is told of a template that was not rendered yet.
     pub fn into_problem(self, names: &[Arc<str>]) -> Diagnostic {
-        self.told("template", names)
+        self.at_stage("template", names)
     }
 
     /// As it is told; `names` are those of all templates.
     pub fn into_diagnostic(self, names: &[Arc<str>]) -> Diagnostic {
-        self.told("render", names)
+        self.at_stage("render", names)
     }
 
-    fn told(self, stage: &'static str, names: &[Arc<str>]) -> Diagnostic {
+    fn at_stage(self, stage: &'static str, names: &[Arc<str>]) -> Diagnostic {
         let mut diagnostic = Diagnostic::error(stage, self.message).of_object(self.object);
         diagnostic.help = self.help;
         diagnostic.field = self.limit.map(Limit::field);

@@ -5,14 +5,13 @@ use super::{failure::EvaluationResult, machine::Machine};
 use crate::{
     block_cache::{
         block::BlockPosition,
-        captured::{Alike, Around, Boundary, LookupResult, would_see_the_same},
+        captured::{Alike, Boundary, LookupResult, OuterLookup, would_see_the_same},
     },
     engine::position::At,
     value::{Value, watched::Watched},
 };
 use std::sync::Arc;
 
-/// An evaluator of one language.
 pub(crate) trait LanguageEvaluator<'p> {
     fn machine(&mut self) -> &mut Machine<'p>;
 }
@@ -38,7 +37,7 @@ impl Machine<'_> {
         &mut self,
         object: &Watched,
         body: BlockId,
-        finds: impl Fn(&Around, &LookupResult, &Alike) -> bool,
+        finds: impl Fn(&OuterLookup, &LookupResult, &Alike) -> bool,
     ) -> bool {
         let Some(cache) = self.session.block_cache() else { return false };
         let Some((number, kept)) = cache.find(body.block, object.object(), self.including.len()) else {
@@ -46,8 +45,8 @@ impl Machine<'_> {
         };
         let namespace = &object.reference().namespace;
         let stands = self.output.fits(namespace, &kept.site.indent, kept.most)
-            && would_see_the_same(&kept.site.around, object.object(), |around, found| {
-                finds(around, found, cache.alike())
+            && would_see_the_same(&kept.site.lookups, object.object(), |lookup, found| {
+                finds(lookup, found, cache.alike())
             })
             && self.session.again(number, kept.effects.as_deref());
         if stands {
@@ -76,14 +75,14 @@ impl Machine<'_> {
         &mut self,
         objects: &[usize],
         body: BlockId,
-        finds: impl Fn(&Around, &LookupResult, &Alike) -> bool,
+        finds: impl Fn(&OuterLookup, &LookupResult, &Alike) -> bool,
     ) -> Option<usize> {
         let cache = self.session.block_cache()?;
         let (number, group, whole) = cache.find_group(body.block, objects, self.including.len())?;
         let first = group.blocks.first()?;
         let stands = self.output.fits_group(whole)
-            && would_see_the_same(&whole.around, &first.object, |around, found| {
-                finds(around, found, cache.alike())
+            && would_see_the_same(&whole.lookups, &first.object, |lookup, found| {
+                finds(lookup, found, cache.alike())
             });
         stands.then(|| {
             cache.pass_group(number);
@@ -93,7 +92,7 @@ impl Machine<'_> {
         })
     }
 
-    /// Where a block begins that is outermost and may be kept; it needs a border then.
+    /// Where a block begins that is outermost and may be kept; it needs a boundary then.
     pub fn site(&self, object: &Watched, body: BlockId) -> Option<BlockPosition> {
         self.session.block_cache().map(|_| BlockPosition {
             block: body.block,
@@ -106,7 +105,7 @@ impl Machine<'_> {
 }
 
 /// A block printed for a watched object: reads and lines within belong to it. An outermost one that fails prints
-/// nothing, and the render goes on. `border` is that of an outermost block at a `site`.
+/// nothing, and the render goes on. `boundary` is that of an outermost block at a `site`.
 pub(crate) fn object_block<'p, F: LanguageEvaluator<'p>>(
     front: &mut F,
     object: &Watched,
@@ -129,8 +128,8 @@ pub(crate) fn object_block<'p, F: LanguageEvaluator<'p>>(
         }
         result => {
             let printed = machine.output.end_object();
-            if let (Ok(()), Some((site, border)), Some(printed)) = (&result, site, printed) {
-                machine.session.remember(site, border, printed);
+            if let (Ok(()), Some((site, boundary)), Some(printed)) = (&result, site, printed) {
+                machine.session.remember(site, boundary, printed);
             }
             result
         }

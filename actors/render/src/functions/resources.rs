@@ -191,19 +191,21 @@ fn servers(call: &Call<'_>) -> Result<Value, String> {
     let service = call.session.object(&services, &namespace, &name)?;
     let slices = call.session.objects(&call.text(1), [namespace.clone(), name.clone()].into())?;
     let slices = if let Value::List(slices) = &slices { slices.as_slice() } else { &[] };
-    let found = surrounded(call, |around| endpoints::servers(&service, slices, call.value(4), around))?;
-    Ok(told(call, found, ObjectRef::new(&services, &namespace, &name)))
+    let found =
+        surrounded(call, |surroundings| endpoints::servers(&service, slices, call.value(4), surroundings))?;
+    Ok(with_warning(call, found, ObjectRef::new(&services, &namespace, &name)))
 }
 
 fn service_servers(call: &Call<'_>) -> Result<Value, String> {
     let (services, namespace, name) = (call.text(0), call.text(1), call.text(2));
     let service = call.session.object(&services, &namespace, &name)?;
-    let found = surrounded(call, |around| endpoints::of_service(&service, call.value(3), around))?;
-    Ok(told(call, found, ObjectRef::new(&services, &namespace, &name)))
+    let found =
+        surrounded(call, |surroundings| endpoints::of_service(&service, call.value(3), surroundings))?;
+    Ok(with_warning(call, found, ObjectRef::new(&services, &namespace, &name)))
 }
 
 /// The servers of a Service; of what is left out a warning is said.
-fn told(call: &Call<'_>, found: Found, service: ObjectRef) -> Value {
+fn with_warning(call: &Call<'_>, found: Found, service: ObjectRef) -> Value {
     if !found.left_out.is_empty() {
         call.session.warn(nothing_goes_to(&found).of_object(Some(Arc::new(service))));
     }
@@ -211,7 +213,8 @@ fn told(call: &Call<'_>, found: Found, service: ObjectRef) -> Value {
 }
 
 fn host_servers(call: &Call<'_>) -> Result<Value, String> {
-    let found = surrounded(call, |around| endpoints::of_host(&call.text(0), call.value(1), around));
+    let found =
+        surrounded(call, |surroundings| endpoints::of_host(&call.text(0), call.value(1), surroundings));
     if !found.left_out.is_empty() {
         call.session.warn(nothing_goes_to(&found));
     }

@@ -23,7 +23,7 @@ struct NameScope<'p> {
     these: Vec<Holds>,
     inline: Vec<(Arc<str>, &'p Block)>,
     /// The outermost object's block, if any.
-    border: Option<ScopeBoundary>,
+    boundary: Option<ScopeBoundary>,
     /// The block given to the innermost snippet, with the scope it was given in.
     given: Option<(&'p Block, Rc<NameScope<'p>>)>,
     /// Whether that snippet was included inside the object's block.
@@ -51,7 +51,7 @@ pub(crate) fn walk_part<'p>(
     place: PartPlace,
 ) -> LinePosition {
     let mut scope = NameScope::top();
-    scope.border = place.block.map(|at| ScopeBoundary { at, names: 0, these: 0 });
+    scope.boundary = place.block.map(|at| ScopeBoundary { at, names: 0, these: 0 });
     scope.depth = place.depth;
     let named = |(name, holds): (&Arc<str>, Holds)| (name.clone(), Rc::new(Cell::new(holds)));
     scope.names.extend(inputs.into_iter().map(named));
@@ -173,14 +173,15 @@ impl<'p> PurityWalk<'_, 'p> {
                 named.iter().flatten().map(|(n, holds)| ((*n).clone(), Rc::new(Cell::new(*holds))));
             inner.names.extend(names.next());
             if object {
-                inner.border = Some(ScopeBoundary { at, names: scope.names.len(), these: scope.these.len() });
+                inner.boundary =
+                    Some(ScopeBoundary { at, names: scope.names.len(), these: scope.these.len() });
                 inner.given_inside = false;
             }
             inner.names.extend(names);
             inner.these.push(item);
             inner
         };
-        let first = scope.border.is_none();
+        let first = scope.boundary.is_none();
         let mut ends = Vec::new();
         if item == Holds::Nothing || item == Holds::Deep || !first {
             ends.push(self.block(body, &mut bound(false), line));
@@ -264,7 +265,7 @@ impl<'p> PurityWalk<'_, 'p> {
             let path = Path { raw: name.clone(), start: PathStart::Name, keys: vec![name.clone()] };
             inputs.push((name, self.path(&path, scope)));
         }
-        let block = scope.border.map(|border| border.at);
+        let block = scope.boundary.map(|boundary| boundary.at);
         let end = self.all.foreign(snippet, inputs, PartPlace { block, line, depth: scope.depth });
         if alone { LinePosition::Between } else { end }
     }
@@ -299,22 +300,22 @@ impl<'p> PurityWalk<'_, 'p> {
     }
 
     fn given(&mut self, scope: &mut NameScope<'p>, line: LinePosition) -> LinePosition {
-        if scope.border.is_some() && !scope.given_inside {
+        if scope.boundary.is_some() && !scope.given_inside {
             self.report(scope, Uncacheable::GivenBlock);
         }
-        let Some((block, around)) = scope.given.clone().filter(|_| scope.depth < DEEPEST) else {
+        let Some((block, outer)) = scope.given.clone().filter(|_| scope.depth < DEEPEST) else {
             return LinePosition::Inside;
         };
-        let mut around = (*around).clone();
-        around.depth = scope.depth + 1;
-        self.block(block, &mut around, line)
+        let mut outer = (*outer).clone();
+        outer.depth = scope.depth + 1;
+        self.block(block, &mut outer, line)
     }
 
     fn changes(&mut self, name: &str, holds: Holds, scope: &NameScope<'p>) {
         for (number, (known, held)) in scope.names.iter().enumerate() {
             if **known == *name {
                 held.set(held.get().max(holds));
-                if scope.border.is_some_and(|border| number < border.names) {
+                if scope.boundary.is_some_and(|boundary| number < boundary.names) {
                     self.report(scope, Uncacheable::OuterVariable);
                 }
             }
@@ -337,7 +338,7 @@ impl<'p> PurityWalk<'_, 'p> {
             PathStart::This { up } => {
                 let number = scope.these.len().checked_sub(up + 1);
                 let holds = number.and_then(|n| scope.these.get(n)).copied().unwrap_or(Holds::Deep);
-                let beyond = scope.border.is_some_and(|border| number.is_none_or(|n| n < border.these));
+                let beyond = scope.boundary.is_some_and(|boundary| number.is_none_or(|n| n < boundary.these));
                 self.seen(holds, beyond, scope);
                 below(holds, keys)
             }
@@ -347,7 +348,7 @@ impl<'p> PurityWalk<'_, 'p> {
                 let mut holds = below(this, keys);
                 for (number, (name, held)) in scope.names.iter().enumerate() {
                     if name == first {
-                        let beyond = scope.border.is_some_and(|border| number < border.names);
+                        let beyond = scope.boundary.is_some_and(|boundary| number < boundary.names);
                         self.seen(held.get(), beyond, scope);
                         holds = holds.max(below(held.get(), keys - 1));
                     }
@@ -376,8 +377,8 @@ impl<'p> PurityWalk<'_, 'p> {
     }
 
     fn report(&mut self, scope: &NameScope<'p>, why: Uncacheable) {
-        if let Some(border) = scope.border {
-            self.all.report(border.at, why);
+        if let Some(boundary) = scope.boundary {
+            self.all.report(boundary.at, why);
         }
     }
 }
@@ -388,7 +389,7 @@ impl<'p> NameScope<'p> {
             names: Vec::new(),
             these: vec![Holds::Nothing],
             inline: Vec::new(),
-            border: None,
+            boundary: None,
             given: None,
             given_inside: false,
             depth: 0,
@@ -399,7 +400,7 @@ impl<'p> NameScope<'p> {
         let mut inner = self.clone();
         inner.these.push(this);
         inner.given = given.map(|block| (block, Rc::new(self.clone())));
-        inner.given_inside = self.border.is_some();
+        inner.given_inside = self.boundary.is_some();
         inner.depth += 1;
         inner
     }

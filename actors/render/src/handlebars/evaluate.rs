@@ -98,7 +98,7 @@ impl<'p> TemplateEvaluator<'_, 'p> {
             }
             NodeKind::Include(include) => self.include(include, scope)?,
             NodeKind::Slot => match scope.slot() {
-                Some((block, around)) => self.block(block, around)?,
+                Some((block, outer)) => self.block(block, outer)?,
                 None => {
                     return Err(EvaluationFailure::with_help(
                         "there is no @partial-block here".into(),
@@ -161,7 +161,7 @@ impl<'p> TemplateEvaluator<'_, 'p> {
             inner.loop_state = Some(state);
             match &value {
                 Value::Object(object) => {
-                    let finds = |around: &_, found: &_, alike: &_| inner.finds(around, found, alike);
+                    let finds = |lookup: &_, found: &_, alike: &_| inner.finds(lookup, found, alike);
                     let rest = objects.get(number..).unwrap_or_default();
                     if let Some(steps) = this.machine.group_hit(rest, block, finds) {
                         return Ok(steps);
@@ -177,7 +177,7 @@ impl<'p> TemplateEvaluator<'_, 'p> {
                     this.object_block(&fresh, body, at, &mut inner)?;
                 }
                 _ => {
-                    (inner.this, inner.border) = (value, None);
+                    (inner.this, inner.boundary) = (value, None);
                     this.block(body, &inner)?;
                 }
             }
@@ -211,7 +211,7 @@ impl<'p> TemplateEvaluator<'_, 'p> {
     }
 
     fn is_cache_hit(&mut self, object: &Watched, body: BlockId, scope: &BlockScope<'_, 'p>) -> bool {
-        let finds = |around: &_, found: &_, alike: &_| scope.finds(around, found, alike);
+        let finds = |lookup: &_, found: &_, alike: &_| scope.finds(lookup, found, alike);
         self.machine.is_cache_hit(object, body, finds)
     }
 
@@ -223,9 +223,9 @@ impl<'p> TemplateEvaluator<'_, 'p> {
         scope: &mut BlockScope<'_, 'p>,
     ) -> EvaluationResult {
         let site = self.machine.site(object, BlockId::of(body, at));
-        scope.border = site.as_ref().map(|_| Boundary::default());
+        scope.boundary = site.as_ref().map(|_| Boundary::default());
         let scope = &*scope;
-        object_block(self, object, site.zip(scope.border.as_ref()), |me| me.block(body, scope))
+        object_block(self, object, site.zip(scope.boundary.as_ref()), |me| me.block(body, scope))
     }
 
     fn with(

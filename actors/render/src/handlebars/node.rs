@@ -61,7 +61,6 @@ pub(crate) struct Include {
     pub block: Option<Block>,
 }
 
-/// A snippet's name.
 #[derive(Clone, Debug)]
 pub(crate) enum SnippetName {
     Fixed(Arc<str>),

@@ -5,7 +5,7 @@ use super::{
     path::{Path, PathStart},
 };
 use crate::{
-    block_cache::captured::{Alike, Around, Boundary, LookupResult, Uncacheable},
+    block_cache::captured::{Alike, Boundary, LookupResult, OuterLookup, Uncacheable},
     value::Value,
 };
 use std::{cell::RefCell, sync::Arc};
@@ -23,7 +23,7 @@ pub(super) struct BlockScope<'s, 't> {
     pub slot: Option<(&'t Block, &'s BlockScope<'s, 't>)>,
     is_partial: bool,
     /// Set on an outermost object's block: what is looked up further out is noted there.
-    pub border: Option<Boundary>,
+    pub boundary: Option<Boundary>,
 }
 
 /// Where a loop stands.
@@ -46,7 +46,7 @@ impl<'s, 't> BlockScope<'s, 't> {
             inline: RefCell::default(),
             slot: None,
             is_partial: false,
-            border: None,
+            boundary: None,
         }
     }
 
@@ -69,12 +69,12 @@ impl<'s, 't> BlockScope<'s, 't> {
         })
     }
 
-    /// From here outwards; with each scope the border that lies before it, if there is one.
+    /// From here outwards; with each scope the boundary that lies before it, if there is one.
     fn beyond(&self) -> impl Iterator<Item = (&BlockScope<'s, 't>, Option<&Boundary>)> {
         let mut crossed = None;
         self.outwards().map(move |scope| {
             let before = crossed;
-            crossed = crossed.or(scope.border.as_ref());
+            crossed = crossed.or(scope.boundary.as_ref());
             (scope, before)
         })
     }
@@ -116,18 +116,18 @@ impl<'s, 't> BlockScope<'s, 't> {
     fn this_of(&self, up: usize) -> Option<&Value> {
         let mut crossed = None;
         let mut inside = 0;
-        for (number, (scope, border)) in self.beyond().enumerate() {
-            inside += usize::from(border.is_none());
-            crossed = border;
+        for (number, (scope, boundary)) in self.beyond().enumerate() {
+            inside += usize::from(boundary.is_none());
+            crossed = boundary;
             if number == up {
-                if let Some(border) = border {
-                    note_this(border, 1 + number - inside, scope.found());
+                if let Some(boundary) = boundary {
+                    note_this(boundary, 1 + number - inside, scope.found());
                 }
                 return Some(&scope.this);
             }
         }
-        if let Some(border) = crossed {
-            note_this(border, 1 + up - inside, Ok(LookupResult::Nothing));
+        if let Some(boundary) = crossed {
+            note_this(boundary, 1 + up - inside, Ok(LookupResult::Nothing));
         }
         None
     }
@@ -140,22 +140,22 @@ impl<'s, 't> BlockScope<'s, 't> {
     /// A block parameter or variable.
     pub fn named(&self, name: &str) -> Option<Value> {
         let mut crossed = None;
-        for (scope, border) in self.beyond() {
-            crossed = border.or(scope.border.as_ref());
+        for (scope, boundary) in self.beyond() {
+            crossed = boundary.or(scope.boundary.as_ref());
             if let Some(value) = scope.variable(name) {
-                return Some(note_name(border, name, value));
+                return Some(note_name(boundary, name, value));
             }
             if let Some((number, (_, value))) =
                 scope.parameters.iter().enumerate().find(|(_, (n, _))| &**n == name)
             {
                 // An object's own parameter is the object, the second one is where the loop stands.
-                let border = border.or(scope.border.as_ref().filter(|_| number > 0));
-                return Some(note_name(border, name, value.clone()));
+                let boundary = boundary.or(scope.boundary.as_ref().filter(|_| number > 0));
+                return Some(note_name(boundary, name, value.clone()));
             }
         }
-        if let Some(border) = crossed {
-            border.note(
-                || Around::Name(name.into()),
+        if let Some(boundary) = crossed {
+            boundary.note(
+                || OuterLookup::Name(name.into()),
                 |known| is_name(known, name),
                 Ok(LookupResult::Nothing),
             );
@@ -172,8 +172,8 @@ impl<'s, 't> BlockScope<'s, 't> {
         let mut crossed = None;
         let mut beyond = 0;
         let mut left = up;
-        for (scope, border) in self.beyond() {
-            crossed = border.or(scope.border.as_ref());
+        for (scope, boundary) in self.beyond() {
+            crossed = boundary.or(scope.boundary.as_ref());
             let Some(state) = &scope.loop_state else { continue };
             if left == 0 {
                 let value = state.value(name);
@@ -188,23 +188,23 @@ impl<'s, 't> BlockScope<'s, 't> {
     }
 
     /// What a look out of this scope, which is an object's block, sees.
-    pub fn look(&self, around: &Around) -> Option<Value> {
-        match around {
-            Around::Name(name) => {
+    pub fn look_up(&self, lookup: &OuterLookup) -> Option<Value> {
+        match lookup {
+            OuterLookup::Name(name) => {
                 let own = self.parameters.iter().skip(1).find(|(n, _)| n == name);
                 own.map(|(_, value)| value.clone()).or_else(|| self.outer?.named(name))
             }
-            Around::Loop(number, name) => {
+            OuterLookup::Loop(number, name) => {
                 self.outwards().filter_map(|s| s.loop_state.as_ref()).nth(*number).map(|s| s.value(name))
             }
-            Around::This(_) | Around::Inline(_) | Around::Scoped(..) => None,
+            OuterLookup::This(_) | OuterLookup::Inline(_) | OuterLookup::Scoped(..) => None,
         }
     }
 
     /// Whether a look out of this scope, which is an object's block, would find the same again.
-    pub fn finds(&self, around: &Around, found: &LookupResult, alike: &Alike) -> bool {
-        match (around, found) {
-            (Around::Inline(name), _) => {
+    pub fn finds(&self, lookup: &OuterLookup, found: &LookupResult, alike: &Alike) -> bool {
+        match (lookup, found) {
+            (OuterLookup::Inline(name), _) => {
                 let now = self.outer.and_then(|outer| outer.inline(name));
                 match (found, now) {
                     (LookupResult::Nothing, None) => true,
@@ -212,13 +212,13 @@ impl<'s, 't> BlockScope<'s, 't> {
                     _ => false,
                 }
             }
-            (Around::This(number), _) => match (found, self.outwards().nth(*number)) {
+            (OuterLookup::This(number), _) => match (found, self.outwards().nth(*number)) {
                 (LookupResult::Nothing, None) => true,
                 (LookupResult::Top, Some(now)) => now.outer.is_none(),
                 (LookupResult::Nothing | LookupResult::Top, _) | (_, None) => false,
                 (found, Some(now)) => now.outer.is_some() && found.is(Some(&now.this), alike),
             },
-            _ => found.is(self.look(around).as_ref(), alike),
+            _ => found.is(self.look_up(lookup).as_ref(), alike),
         }
     }
 
@@ -239,11 +239,11 @@ impl<'s, 't> BlockScope<'s, 't> {
 
     /// Changes the nearest variable of that name; whether there is one.
     pub fn change(&self, name: &str, change: impl FnOnce(&mut Value)) -> bool {
-        for (scope, border) in self.beyond() {
+        for (scope, boundary) in self.beyond() {
             let mut variables = scope.variables.borrow_mut();
             if let Some((_, value)) = variables.iter_mut().find(|(n, _)| &**n == name) {
-                if let Some(border) = border {
-                    border.refuse(Uncacheable::OuterVariable);
+                if let Some(boundary) = boundary {
+                    boundary.refuse(Uncacheable::OuterVariable);
                 }
                 change(value);
                 return true;
@@ -276,12 +276,12 @@ impl<'s, 't> BlockScope<'s, 't> {
 
     pub fn inline(&self, name: &str) -> Option<&'t Block> {
         let mut crossed = None;
-        for (scope, border) in self.beyond() {
-            crossed = border.or(scope.border.as_ref());
+        for (scope, boundary) in self.beyond() {
+            crossed = boundary.or(scope.boundary.as_ref());
             let found = scope.inline.borrow().iter().rev().find(|(n, _)| *n == name).map(|(_, b)| *b);
             if let Some(block) = found {
                 let noted = LookupResult::Inline(std::ptr::from_ref(block).addr());
-                note_inline(border, name, noted);
+                note_inline(boundary, name, noted);
                 return Some(block);
             }
         }
@@ -291,9 +291,9 @@ impl<'s, 't> BlockScope<'s, 't> {
 
     /// The block given to the innermost partial.
     pub fn slot(&self) -> Option<(&'t Block, &'s BlockScope<'s, 't>)> {
-        let (scope, border) = self.beyond().find(|(s, _)| s.is_partial)?;
-        if let Some(border) = border {
-            border.refuse(Uncacheable::GivenBlock);
+        let (scope, boundary) = self.beyond().find(|(s, _)| s.is_partial)?;
+        if let Some(boundary) = boundary {
+            boundary.refuse(Uncacheable::GivenBlock);
         }
         scope.slot
     }
@@ -311,14 +311,14 @@ impl Loop {
     }
 }
 
-fn is_name(known: &Around, name: &str) -> bool {
-    matches!(known, Around::Name(n) if **n == *name)
+fn is_name(known: &OuterLookup, name: &str) -> bool {
+    matches!(known, OuterLookup::Name(n) if **n == *name)
 }
 
-fn note_name(border: Option<&Boundary>, name: &str, value: Value) -> Value {
-    if let Some(border) = border {
-        border.note(
-            || Around::Name(name.into()),
+fn note_name(boundary: Option<&Boundary>, name: &str, value: Value) -> Value {
+    if let Some(boundary) = boundary {
+        boundary.note(
+            || OuterLookup::Name(name.into()),
             |known| is_name(known, name),
             LookupResult::of(Some(&value)),
         );
@@ -326,21 +326,21 @@ fn note_name(border: Option<&Boundary>, name: &str, value: Value) -> Value {
     value
 }
 
-fn note_this(border: &Boundary, number: usize, found: Result<LookupResult, Uncacheable>) {
-    let look = Around::This(number);
-    border.note(|| look.clone(), |known| *known == look, found);
+fn note_this(boundary: &Boundary, number: usize, found: Result<LookupResult, Uncacheable>) {
+    let lookup = OuterLookup::This(number);
+    boundary.note(|| lookup.clone(), |known| *known == lookup, found);
 }
 
-fn note_loop(border: Option<&Boundary>, number: usize, name: &Arc<str>, value: Option<&Value>) {
-    if let Some(border) = border {
-        let look = Around::Loop(number, name.clone());
-        border.note(|| look.clone(), |known| *known == look, LookupResult::of(value));
+fn note_loop(boundary: Option<&Boundary>, number: usize, name: &Arc<str>, value: Option<&Value>) {
+    if let Some(boundary) = boundary {
+        let lookup = OuterLookup::Loop(number, name.clone());
+        boundary.note(|| lookup.clone(), |known| *known == lookup, LookupResult::of(value));
     }
 }
 
-fn note_inline(border: Option<&Boundary>, name: &str, found: LookupResult) {
-    if let Some(border) = border {
-        let known = |known: &Around| matches!(known, Around::Inline(n) if **n == *name);
-        border.note(|| Around::Inline(name.into()), known, Ok(found));
+fn note_inline(boundary: Option<&Boundary>, name: &str, found: LookupResult) {
+    if let Some(boundary) = boundary {
+        let known = |known: &OuterLookup| matches!(known, OuterLookup::Inline(n) if **n == *name);
+        boundary.note(|| OuterLookup::Inline(name.into()), known, Ok(found));
     }
 }

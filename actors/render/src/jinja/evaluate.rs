@@ -448,7 +448,7 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
         }
         self.assign(&code.target, item.clone())?;
         let frames = &self.frames;
-        let finds = |around: &_, found: &_, alike: &_| frames.finds(around, found, alike);
+        let finds = |lookup: &_, found: &_, alike: &_| frames.finds(lookup, found, alike);
         Ok(self.machine.group_hit(objects, body, finds))
     }
 
@@ -479,22 +479,22 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
         if !awaits
             && self
                 .machine
-                .is_cache_hit(&object, body, |around, found, alike| frames.finds(around, found, alike))
+                .is_cache_hit(&object, body, |lookup, found, alike| frames.finds(lookup, found, alike))
         {
             return Ok(Flow::On);
         }
         let fresh = self.machine.session.recent(&object);
         self.assign(&code.target, with_object(item, fresh.clone()))?;
         let site = self.machine.site(&object, body);
-        let border = site.as_ref().map(|_| Rc::new(Boundary::default()));
+        let boundary = site.as_ref().map(|_| Rc::new(Boundary::default()));
         let mut flow = Flow::On;
         let length = self.frames.len();
-        self.frames.enter_object(border.clone());
+        self.frames.enter_object(boundary.clone());
         // A block in another one's begins where that one does.
-        if awaits && border.is_some() {
+        if awaits && boundary.is_some() {
             self.frames.refuse(Uncacheable::InsideLine);
         }
-        let result = object_block(self, &fresh, site.zip(border.as_deref()), |me| {
+        let result = object_block(self, &fresh, site.zip(boundary.as_deref()), |me| {
             flow = me.step_body(code, at, moves)?;
             if flow == Flow::Break {
                 me.frames.refuse(Uncacheable::OuterVariable);
@@ -605,8 +605,8 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
             })
         })?;
         self.machine.leave_snippet();
-        let around = with_context.then(|| self.frames.home());
-        Ok(Rc::new(Module { template: number, names, around }))
+        let home = with_context.then(|| self.frames.home());
+        Ok(Rc::new(Module { template: number, names, home }))
     }
 
     /// Prints a block, `further` templates out from the innermost that has it.

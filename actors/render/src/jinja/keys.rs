@@ -13,7 +13,6 @@ use std::{
     sync::Arc,
 };
 
-/// What a key is.
 #[derive(Clone, Debug)]
 pub(super) enum DictKey {
     None,

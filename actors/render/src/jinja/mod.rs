@@ -53,7 +53,7 @@ pub(crate) fn read(
     let (tree, noted) = read.unwrap_or_else(|trouble| {
         (Tree::default(), grammar::Noted { troubles: vec![trouble], ..grammar::Noted::default() })
     });
-    let problems = noted.troubles.into_iter().map(|trouble| told(trouble, template)).collect();
+    let problems = noted.troubles.into_iter().map(|trouble| diagnostic_of(trouble, template)).collect();
     (CompiledTemplate::Jinja2(tree), TemplateNotes { problems, ..noted.notes })
 }
 
@@ -91,7 +91,7 @@ fn checked(source: &str) -> Result<(), SyntaxProblem> {
     Err(SyntaxProblem { line, column: u32::try_from(column).unwrap_or(1), message, help: None })
 }
 
-fn told(trouble: SyntaxProblem, template: &Template) -> Diagnostic {
+fn diagnostic_of(trouble: SyntaxProblem, template: &Template) -> Diagnostic {
     let diagnostic = Diagnostic::error("template", trouble.message)
         .at_field(template.field.clone())
         .at_template(&template.name, trouble.line, trouble.column);

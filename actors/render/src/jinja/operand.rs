@@ -115,7 +115,7 @@ pub(super) struct Module<'p> {
     pub template: u16,
     pub names: Vec<(&'p str, Operand<'p>)>,
     /// Where it was imported `with context`: its macros see what is seen there.
-    pub around: Option<Home<'p>>,
+    pub home: Option<Home<'p>>,
 }
 
 /// What was made of one in the other is nested no deeper.

@@ -7,7 +7,6 @@ use std::{
     rc::{Rc, Weak},
 };
 
-/// One scope.
 #[derive(Debug, Default)]
 pub(super) struct PossibleScope<'p> {
     outer: Option<Rc<PossibleScope<'p>>>,

@@ -1,11 +1,11 @@
 //! What names mean at one point of a render.
 //!
 //! Scopes stand on one another; a macro's own stands on the one that it was declared in. What an object's block looks up
-//! beyond its border is noted there.
+//! beyond its boundary is noted there.
 
 use super::operand::{Home, Module, MutableDict, Operand};
 use crate::{
-    block_cache::captured::{Alike, Around, Boundary, LookupResult, Uncacheable},
+    block_cache::captured::{Alike, Boundary, LookupResult, OuterLookup, Uncacheable},
     output::framing,
     value::Value,
 };
@@ -24,15 +24,15 @@ struct ScopeFrame<'p> {
     began: u64,
     names: Vec<(&'p str, Operand<'p>)>,
     module: Option<Rc<Module<'p>>>,
-    border: Option<Edge>,
+    boundary: Option<Edge>,
     /// Whether `loop` is not seen from here.
     hides_loop: bool,
 }
 
-/// The border of an outermost object's block, and the scope that it stands on.
+/// The boundary of an outermost object's block, and the scope that it stands on.
 #[derive(Clone, Debug)]
 struct Edge {
-    border: Rc<Boundary>,
+    boundary: Rc<Boundary>,
     stands_on: usize,
     /// Since when the block is being printed: what was made before was made outside of it.
     since: u64,
@@ -66,8 +66,8 @@ impl<'p> ScopeStack<'p> {
 
     fn push(&mut self, outer: Option<usize>) {
         self.clock += 1;
-        let (names, module, border) = (Vec::new(), None, None);
-        self.all.push(ScopeFrame { outer, began: self.clock, names, module, border, hides_loop: false });
+        let (names, module, boundary) = (Vec::new(), None, None);
+        self.all.push(ScopeFrame { outer, began: self.clock, names, module, boundary, hides_loop: false });
     }
 
     /// A scope in the innermost one.
@@ -89,12 +89,12 @@ impl<'p> ScopeStack<'p> {
     }
 
     /// The scope of a watched object's block.
-    pub fn enter_object(&mut self, border: Option<Rc<Boundary>>) {
+    pub fn enter_object(&mut self, boundary: Option<Rc<Boundary>>) {
         let stands_on = self.last();
         self.enter();
         let since = self.clock;
         if let Some(frame) = self.all.last_mut() {
-            frame.border = border.map(|border| Edge { border, stands_on, since });
+            frame.boundary = boundary.map(|boundary| Edge { boundary, stands_on, since });
         }
     }
 
@@ -112,21 +112,21 @@ impl<'p> ScopeStack<'p> {
                 self.push(Some(*number));
                 let beyond = edge.filter(|edge| *number <= edge.stands_on);
                 if let Some(frame) = self.all.last_mut() {
-                    frame.border = beyond;
+                    frame.boundary = beyond;
                 }
             }
             Home::Module(module) => {
-                let around = match &module.around {
+                let home = match &module.home {
                     Some(Home::Scope { number, began }) => {
                         self.all.get(*number).filter(|frame| frame.began == *began).map(|_| *number)
                     }
                     _ => None,
                 };
-                let beyond = edge.filter(|edge| around.is_some_and(|number| number <= edge.stands_on));
-                self.push(around);
+                let beyond = edge.filter(|edge| home.is_some_and(|number| number <= edge.stands_on));
+                self.push(home);
                 if let Some(frame) = self.all.last_mut() {
                     frame.module = Some(module.clone());
-                    frame.border = beyond;
+                    frame.boundary = beyond;
                     frame.hides_loop = true;
                 }
                 self.enter();
@@ -171,7 +171,7 @@ impl<'p> ScopeStack<'p> {
 
     /// The edge of the outermost object's block that is being printed, if what it sees is noted.
     fn edge(&self) -> Option<Edge> {
-        self.all.iter().find_map(|frame| frame.border.clone())
+        self.all.iter().find_map(|frame| frame.boundary.clone())
     }
 
     /// What a template made is about to be changed: outside of the block that is being printed, if it was `born` before.
@@ -179,21 +179,21 @@ impl<'p> ScopeStack<'p> {
         if let Some(edge) = self.edge()
             && born < edge.since
         {
-            edge.border.refuse(Uncacheable::OuterVariable);
+            edge.boundary.refuse(Uncacheable::OuterVariable);
         }
     }
 
     /// The block that is being printed does what cannot be kept.
     pub fn refuse(&self, why: Uncacheable) {
         if let Some(edge) = self.edge() {
-            edge.border.refuse(why);
+            edge.boundary.refuse(why);
         }
     }
 
     /// As [`Self::refuse`], for what changes something that `name` names beyond the block.
     pub fn refuse_if_beyond(&self, name: &str) {
         if let (_, Some((edge, _))) = self.find(self.last(), name) {
-            edge.border.refuse(Uncacheable::OuterVariable);
+            edge.boundary.refuse(Uncacheable::OuterVariable);
         }
     }
 
@@ -212,12 +212,12 @@ impl<'p> ScopeStack<'p> {
         if let Some((edge, from)) = crossed {
             let distance = edge.stands_on.saturating_sub(from);
             let seen = if noted.is_some() { &value } else { &found };
-            let same = |known: &Around| matches!(known, Around::Scoped(n, k) if *n == distance && is_key(k, name, noted));
+            let same = |known: &OuterLookup| matches!(known, OuterLookup::Scoped(n, k) if *n == distance && is_key(k, name, noted));
             let key = || match noted {
-                Some(field) => Around::Scoped(distance, format!("{name}.{field}").into()),
-                None => Around::Scoped(distance, name.into()),
+                Some(field) => OuterLookup::Scoped(distance, format!("{name}.{field}").into()),
+                None => OuterLookup::Scoped(distance, name.into()),
             };
-            edge.border.note_once(key, same, || seen_as(seen.as_ref(), edge.stands_on));
+            edge.boundary.note_once(key, same, || seen_as(seen.as_ref(), edge.stands_on));
         }
         Ok(match field {
             Some(_) if found.is_none() => None,
@@ -231,7 +231,7 @@ impl<'p> ScopeStack<'p> {
         matches!(self.find(self.last(), name).0, Some(Operand::Loop(_) | Operand::Dict(_)))
     }
 
-    /// What stands for the name in scope `from` or around it, and the border that lies before it.
+    /// What stands for the name in scope `from` or around it, and the boundary that lies before it.
     fn find(&self, from: usize, name: &str) -> (Option<Operand<'p>>, Option<(&Edge, usize)>) {
         let (mut next, mut crossed, mut hidden) = (Some(from), None, false);
         while let Some(number) = next {
@@ -246,7 +246,7 @@ impl<'p> ScopeStack<'p> {
             }
             hidden |= frame.hides_loop;
             next = frame.outer;
-            if let (None, Some(edge), Some(outer)) = (crossed, &frame.border, frame.outer) {
+            if let (None, Some(edge), Some(outer)) = (crossed, &frame.boundary, frame.outer) {
                 crossed = Some((edge, outer));
             }
         }
@@ -254,8 +254,8 @@ impl<'p> ScopeStack<'p> {
     }
 
     /// Whether a look out of a block that stands on the innermost scope would find the same again.
-    pub fn finds(&self, around: &Around, then: &LookupResult, alike: &Alike) -> bool {
-        let Around::Scoped(distance, key) = around else { return false };
+    pub fn finds(&self, lookup: &OuterLookup, then: &LookupResult, alike: &Alike) -> bool {
+        let OuterLookup::Scoped(distance, key) = lookup else { return false };
         let stands_on = self.last();
         let Some(from) = stands_on.checked_sub(*distance) else { return false };
         let now = match key.split_once('.') {
@@ -339,11 +339,11 @@ fn frozen(operand: &Operand<'_>, base: usize, left: &mut usize, is_top: bool) ->
             }
         }
         Operand::Module(module) => {
-            let around = match &module.around {
+            let home = match &module.home {
                 Some(Home::Scope { number, .. }) => base.wrapping_sub(*number).to_string(),
                 _ => "alone".to_owned(),
             };
-            let mut items = vec![sign(&format!("module {} {around}", module.template))];
+            let mut items = vec![sign(&format!("module {} {home}", module.template))];
             for (name, item) in &module.names {
                 items.push(Value::text(name));
                 items.push(match item {

@@ -72,10 +72,10 @@ pub fn servers(
     service: &Value,
     slices: &[Value],
     port: &Value,
-    around: &Surroundings<'_>,
+    surroundings: &Surroundings<'_>,
 ) -> Result<Found, String> {
     if text(service, &["spec", "type"])?.as_deref() == Some("ExternalName") {
-        return external(service, port, around);
+        return external(service, port, surroundings);
     }
     let mut found = Found::default();
     let Some(port_name) = port_name(service, port)? else { return Ok(Found::default()) };
@@ -102,7 +102,7 @@ pub fn servers(
                 found.leave_out(|| format!("{}, which is no IP address, of {slice}", quoted(&address)));
                 continue;
             };
-            match around.refusal(address, number) {
+            match surroundings.refusal(address, number) {
                 None => _ = into.insert((address, number)),
                 Some(why) => found.refuse(address, number, why, &format!("of {}", slice_name(slice)?)),
             }
@@ -112,7 +112,8 @@ pub fn servers(
         }
     }
     let chosen = if ready.is_empty() { leaving } else { ready };
-    found.servers = chosen.into_iter().map(|(address, port)| server(address, port, false, around)).collect();
+    found.servers =
+        chosen.into_iter().map(|(address, port)| server(address, port, false, surroundings)).collect();
     Ok(found)
 }
 
@@ -121,17 +122,17 @@ pub fn servers(
 ///
 /// # Errors
 /// When the Service cannot be read.
-pub fn of_service(service: &Value, port: &Value, around: &Surroundings<'_>) -> Result<Found, String> {
+pub fn of_service(service: &Value, port: &Value, surroundings: &Surroundings<'_>) -> Result<Found, String> {
     if text(service, &["spec", "type"])?.as_deref() == Some("ExternalName") {
-        return external(service, port, around);
+        return external(service, port, surroundings);
     }
     let mut found = Found::default();
     let Some(port) = find_port(service, port)? else { return Ok(found) };
     let number = port.field("port")?.and_then(number).filter(|port| PORTS.contains(port));
     let address = text(service, &["spec", "clusterIP"])?.unwrap_or_default();
     match (address.parse(), number) {
-        (Ok(address), Some(port)) => match around.refusal(address, port) {
-            None => found.servers.push(server(address, port, false, around)),
+        (Ok(address), Some(port)) => match surroundings.refusal(address, port) {
+            None => found.servers.push(server(address, port, false, surroundings)),
             Some(why) => found.refuse(address, port, why, "of the Service itself"),
         },
         _ => found.leave_out(|| "the address of a Service, which has none (clusterIP)".to_owned()),
@@ -195,17 +196,17 @@ fn state(endpoint: &Value) -> Result<State, String> {
     })
 }
 
-fn server(address: IpAddr, port: u64, external: bool, around: &Surroundings<'_>) -> Server {
+fn server(address: IpAddr, port: u64, external: bool, surroundings: &Surroundings<'_>) -> Server {
     let written = if address.is_ipv6() { format!("[{address}]") } else { address.to_string() };
-    let named = around.destinations.names(address);
+    let named = surroundings.destinations.names(address);
     Server { name: name(address, port), address: written, port, external, named }
 }
 
 /// The servers of a host outside of the cluster: those whose network the configuration names.
 #[must_use]
-pub fn of_host(host: &str, port: &Value, around: &Surroundings<'_>) -> Found {
+pub fn of_host(host: &str, port: &Value, surroundings: &Surroundings<'_>) -> Found {
     let Some(port) = number(port).filter(|port| PORTS.contains(port)) else { return Found::default() };
-    let mut found = at_addresses(host, port, around);
+    let mut found = at_addresses(host, port, surroundings);
     let (named, others): (Vec<Server>, Vec<Server>) =
         found.servers.into_iter().partition(|server| server.named);
     found.servers = named;
@@ -216,24 +217,24 @@ pub fn of_host(host: &str, port: &Value, around: &Surroundings<'_>) -> Found {
     found
 }
 
-fn external(service: &Value, port: &Value, around: &Surroundings<'_>) -> Result<Found, String> {
+fn external(service: &Value, port: &Value, surroundings: &Surroundings<'_>) -> Result<Found, String> {
     let Some(host) = text(service, &["spec", "externalName"])? else { return Ok(Found::default()) };
     let named = find_port(service, port)?.and_then(|p| p.field("port").ok().flatten().and_then(number));
     // Such a Service need not list its ports.
     let port = named.or_else(|| number(port)).filter(|port| PORTS.contains(port));
-    Ok(port.map_or_else(Found::default, |port| at_addresses(&host, port, around)))
+    Ok(port.map_or_else(Found::default, |port| at_addresses(&host, port, surroundings)))
 }
 
 /// What a name leads to.
-fn at_addresses(host: &str, port: u64, around: &Surroundings<'_>) -> Found {
-    let addresses = match addresses_of(host, around) {
+fn at_addresses(host: &str, port: u64, surroundings: &Surroundings<'_>) -> Found {
+    let addresses = match addresses_of(host, surroundings) {
         Ok(addresses) => addresses,
         Err(why) => return Found { left_out: vec![why], ..Found::default() },
     };
     let mut found = Found::default();
     for address in addresses {
-        match around.refusal(address, port) {
-            None => found.servers.push(server(address, port, true, around)),
+        match surroundings.refusal(address, port) {
+            None => found.servers.push(server(address, port, true, surroundings)),
             Some(why) => found.refuse(address, port, why, &format!("which {} leads to", quoted(host))),
         }
     }
@@ -241,12 +242,12 @@ fn at_addresses(host: &str, port: u64, around: &Surroundings<'_>) -> Found {
 }
 
 /// The addresses that an `externalName` leads to, or why to none.
-fn addresses_of(host: &str, around: &Surroundings<'_>) -> Result<Vec<IpAddr>, String> {
+fn addresses_of(host: &str, surroundings: &Surroundings<'_>) -> Result<Vec<IpAddr>, String> {
     let said = quoted(host);
     match ExternalTarget::of(host) {
         ExternalTarget::Address(address) => Ok(vec![address]),
         ExternalTarget::Neither => Err(format!("{said}, which is neither a host name nor an IP address")),
-        ExternalTarget::Name(name) => match (around.resolved)(&name) {
+        ExternalTarget::Name(name) => match (surroundings.resolved)(&name) {
             Some(Resolved { addresses, .. }) if !addresses.is_empty() => Ok(addresses),
             Some(Resolved { why, .. }) => Err(format!("{said}: {why}")),
             // It is asked for at this moment.
@@ -363,12 +364,12 @@ mod tests {
                 _ => None,
             }
         };
-        let around = Surroundings {
+        let surroundings = Surroundings {
             destinations: Destinations::new(&spec, &fleet),
             resolved: &resolved,
             leads_to_fleet: &|address, port| address.to_string() == "10.96.0.9" && port == 80,
         };
-        servers(&Value::from(&service), &slices, &Value::from(&port), &around).unwrap()
+        servers(&Value::from(&service), &slices, &Value::from(&port), &surroundings).unwrap()
     }
 
     fn names(service: Json, slices: &[Json], port: Json) -> Vec<String> {
@@ -431,12 +432,12 @@ mod tests {
             let spec =
                 json!({"credentialsSecretRef": {"name": "c"}, "podSelector": {"matchLabels": {"a": "b"}}});
             let (spec, fleet) = (serde_json::from_value(spec).unwrap(), Fleet::default());
-            let around = Surroundings {
+            let surroundings = Surroundings {
                 destinations: Destinations::new(&spec, &fleet),
                 resolved: &|_| None,
                 leads_to_fleet: &|address, port| address.to_string() == "10.96.0.8" && port == 81,
             };
-            let found = of_service(&Value::from(&service), &Value::from(&port), &around).unwrap();
+            let found = of_service(&Value::from(&service), &Value::from(&port), &surroundings).unwrap();
             let names = found.servers.iter().map(|s| format!("{}:{}", s.address, s.port));
             (names.collect::<Vec<_>>(), found.left_out.join(", "))
         };

@@ -155,7 +155,7 @@ mod tests {
         FamilyConfig::read(family, &data)
     }
 
-    fn told(config: &FamilyConfig) -> String {
+    fn reported(config: &FamilyConfig) -> String {
         config.findings.iter().map(|finding| finding.sentence.clone()).collect::<Vec<_>>().join("\n")
     }
 
@@ -175,23 +175,23 @@ mod tests {
         );
         let keys = ["proxy-read-timeout", "use-forwarded-headers", "use-proxy-protocol"];
         assert_eq!(config.values.keys().copied().collect::<Vec<_>>(), keys);
-        let told = told(&config);
+        let reported = reported(&config);
         for part in [
             "data.proxy-connect-timeout is \"20s\", it must be a number of seconds",
             "data.proxy-bdy-size is none that its own controller knows (did you mean \"proxy-body-size\"?)",
             "data.app-root has no effect there",
             "data.use-proxy-protocol has no effect: ",
         ] {
-            assert!(told.contains(part), "{part}\n{told}");
+            assert!(reported.contains(part), "{part}\n{reported}");
         }
-        assert_eq!(told.lines().count(), 4, "{told}");
+        assert_eq!(reported.lines().count(), 4, "{reported}");
     }
 
     #[test]
     fn of_a_guard_that_cannot_be_read_nobody_knows_whom_it_lets_in() {
         let config = read(Family::IngressNginx, &[("whitelist-source-range", "10.0.0.0/8;")]);
         assert_eq!(config.closed.keys().copied().collect::<Vec<_>>(), ["allowlist-source-range"]);
-        assert!(told(&config).contains("answer 503"));
+        assert!(reported(&config).contains("answer 503"));
     }
 
     #[test]

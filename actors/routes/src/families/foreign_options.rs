@@ -103,9 +103,9 @@ impl ForeignOptions {
             if let Some(client) = client.filter(|_| !values.contains_key("client-ca-secret")) {
                 values.extend(client.iter().map(|(name, value)| (*name, value.clone())));
                 if let Some(passes) = level.passes_certificate
-                    && let Some(OptionValue::Headers(told)) = values.get_mut("client-certificate-headers")
+                    && let Some(OptionValue::Headers(headers)) = values.get_mut("client-certificate-headers")
                 {
-                    *told = haproxy_ingress::access::told(told, passes).into();
+                    *headers = haproxy_ingress::access::certificate_headers(headers, passes).into();
                 }
             }
         }

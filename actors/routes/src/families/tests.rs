@@ -179,7 +179,7 @@ fn values_are_read_as_their_controller_reads_them_and_wrong_ones_do_what_the_row
 #[test]
 fn servers_of_haproxy_ingress_are_told_of_certificates_as_there() {
     let settings = settings(json!({"haproxy-ingress": {}}));
-    let told = |more: &[(&str, &str)]| {
+    let reported = |more: &[(&str, &str)]| {
         let of =
             |(key, text): &(&str, &str)| (format!("haproxy-ingress.github.io/{key}"), (*text).to_owned());
         let annotations = [("auth-tls-secret", "ca")].iter().chain(more).map(of).collect();
@@ -188,10 +188,10 @@ fn servers_of_haproxy_ingress_are_told_of_certificates_as_there() {
         foreign.own.written.values.get("client-certificate-headers").map(|value| value.to_json().to_string())
     };
     for fact in ["cn", "subject", "sha1"] {
-        assert!(told(&[]).unwrap().contains(&format!("\"{fact}\"")), "{:?}", told(&[]));
+        assert!(reported(&[]).unwrap().contains(&format!("\"{fact}\"")), "{:?}", reported(&[]));
     }
-    assert!(!told(&[]).unwrap().contains("\"der\""));
-    assert!(told(&[("auth-tls-cert-header", "true")]).unwrap().contains("\"der\""));
+    assert!(!reported(&[]).unwrap().contains("\"der\""));
+    assert!(reported(&[("auth-tls-cert-header", "true")]).unwrap().contains("\"der\""));
 }
 
 #[test]
@@ -215,9 +215,9 @@ fn what_is_read_again_for_each_service_is_bounded_and_closed_beyond() {
     let open = many.of_services.values().filter(|level| !level.closed).count();
     assert!(open > 100 && open < 1_000, "{open}");
     assert!(is_open(&many, "s0000") && !is_open(&many, "s1999") && !many.own.closed);
-    let told = format!("{} Services of its routes", 2_000 - open);
+    let reported = format!("{} Services of its routes", 2_000 - open);
     assert!(
-        many.ingress.findings.iter().any(|finding| finding.sentence.starts_with(&told)),
+        many.ingress.findings.iter().any(|finding| finding.sentence.starts_with(&reported)),
         "{:?}",
         many.ingress.findings
     );
@@ -415,9 +415,9 @@ fn lists_of_clients_behind_proxies_that_nobody_trusts_let_nobody_in() {
         for list in lists {
             let found = of(json!({key: "true"}), json!([]), &[list]);
             assert!(found.own.closed, "{key} {list:?}");
-            let told =
+            let reported =
                 found.ingress.findings.iter().any(|finding| finding.sentence.contains("trustedProxies"));
-            assert!(told, "{:?}", found.ingress.findings);
+            assert!(reported, "{:?}", found.ingress.findings);
             assert!(!of(json!({key: "true"}), json!(["192.0.2.0/24"]), &[list]).own.closed);
             assert!(!of(json!({key: "false"}), json!([]), &[list]).own.closed);
             assert!(!of(json!({key: "true", "use-proxy-protocol": "true"}), json!([]), &[list]).own.closed);

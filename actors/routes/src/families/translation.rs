@@ -58,7 +58,7 @@ pub struct Translation<'t> {
     /// What they do to its routes to the Service, or to all.
     pub level: LevelEffects,
     /// What is said of what only the ConfigMap says: it is told there, once.
-    pub(super) told_of_config: Vec<(FindingKind, String, String)>,
+    pub(super) found_in_config: Vec<(FindingKind, String, String)>,
 }
 
 /// Whose annotations are read, with which settings, and what was read of them so far.
@@ -74,7 +74,7 @@ struct AnnotationReader<'t> {
     /// How many are no key's.
     unknown: usize,
     /// How much was found at each.
-    told: BTreeMap<String, usize>,
+    reported: BTreeMap<String, usize>,
 }
 
 impl<'t> Translation<'t> {
@@ -86,10 +86,10 @@ impl<'t> Translation<'t> {
             written: BTreeMap::new(),
             of_config: BTreeSet::new(),
             unknown: 0,
-            told: BTreeMap::new(),
+            reported: BTreeMap::new(),
         };
         let (ingress, level) = (IngressEffects::default(), LevelEffects::none());
-        Self { reader, ingress, level, told_of_config: Vec::new() }
+        Self { reader, ingress, level, found_in_config: Vec::new() }
     }
 
     /// A key is only said by the ConfigMap.
@@ -423,7 +423,7 @@ impl<'t> Translation<'t> {
     /// What leaves the Ingress served is told at the ConfigMap, where that says it.
     fn find(&mut self, kind: FindingKind, key: &str, sentence: String) {
         if self.reader.of_config.contains(key) && !self.reader.written.contains_key(key) {
-            return self.told_of_config.push((kind, key.to_owned(), sentence));
+            return self.found_in_config.push((kind, key.to_owned(), sentence));
         }
         self.find_at_ingress(kind, key, sentence);
     }
@@ -441,9 +441,9 @@ impl<'t> Translation<'t> {
 
     /// Thousands of lines of an annotation may be wrong: the first few are told.
     fn find_at(&mut self, kind: FindingKind, annotation: &str, sentence: &str) {
-        let told = self.reader.told.entry(annotation.to_owned()).or_default();
-        *told += 1;
-        if *told > MOST_FINDINGS {
+        let reported = self.reader.reported.entry(annotation.to_owned()).or_default();
+        *reported += 1;
+        if *reported > MOST_FINDINGS {
             return;
         }
         let finding = Finding::new(kind, format!("annotation {annotation} {sentence}"));

@@ -238,7 +238,7 @@ impl NamedCertificates {
             .values()
             .filter_map(|known| known.certificate.as_ref())
             .flat_map(KnownCertificate::moments);
-        let next = moments.filter(|moment| *moment > date).min()?;
+        let next = moments.filter(|time| *time > date).min()?;
         Some(UNIX_EPOCH + Duration::from_secs(next))
     }
 

@@ -23,7 +23,7 @@ impl NamedObjects {
     /// Takes up what is different, and says of whom something else is found than before.
     pub fn update(&mut self, now: &SecretsAtTime) -> BTreeSet<Arc<ObjectRef>> {
         let before = std::mem::replace(&mut self.there, now.clone());
-        let mut concerned = BTreeSet::new();
+        let mut involved = BTreeSet::new();
         for (was, is, named_by) in [
             (&before.labelled, &now.labelled, &self.secrets),
             (&before.config_maps, &now.config_maps, &self.config_maps),
@@ -31,15 +31,15 @@ impl NamedObjects {
             match (was, is) {
                 (Some(was), Some(is)) => {
                     for name in come_and_gone(was, is) {
-                        concerned.extend(named_by.get(&name).into_iter().flatten().cloned());
+                        involved.extend(named_by.get(&name).into_iter().flatten().cloned());
                     }
                 }
                 (None, None) => {}
                 // Nobody could tell before, or nobody can any more.
-                _ => concerned.extend(named_by.values().flatten().cloned()),
+                _ => involved.extend(named_by.values().flatten().cloned()),
             }
         }
-        concerned
+        involved
     }
 
     /// An object names what it names.

@@ -99,7 +99,7 @@ impl ReadRules {
     fn of(
         kind: RouteKind,
         route: &GatewayResource<RouteSpec>,
-        ground: &GatewayInputs,
+        inputs: &GatewayInputs,
         services: &ReadServices<'_>,
         policies: &BackendPolicies,
     ) -> Self {
@@ -107,10 +107,10 @@ impl ReadRules {
             kind,
             kind_name: name_of(kind),
             namespace: &route.metadata.namespace,
-            grants: &ground.grants,
+            grants: &inputs.grants,
             services,
             policies,
-            spelling: ground.spelling,
+            spelling: inputs.spelling,
             uses: BTreeSet::new(),
             bad: None,
             doubts: BTreeSet::new(),
@@ -132,16 +132,16 @@ impl ResolvedRoute {
     pub fn of(
         kind: RouteKind,
         route: &GatewayResource<RouteSpec>,
-        ground: &GatewayInputs,
+        inputs: &GatewayInputs,
         services: &ReadServices<'_>,
     ) -> Self {
         let namespace = &route.metadata.namespace;
-        let parents = parents(route, ground);
+        let parents = parents(route, inputs);
         if parents.is_empty() {
             return Self::default();
         }
-        let read = |policies| ReadRules::of(kind, route, ground, services, policies);
-        let ended = read(&ground.policies);
+        let read = |policies| ReadRules::of(kind, route, inputs, services, policies);
+        let ended = read(&inputs.policies);
         // What servers open themselves nobody opens before, whatever policies say of TLS towards servers.
         let no_policies = BackendPolicies::default();
         let passed = (kind == RouteKind::Tls).then(|| read(&no_policies));
@@ -154,7 +154,7 @@ impl ResolvedRoute {
         for (reference, parent, listeners) in parents {
             let taken = match &unread {
                 Some(why) if hostnames.is_empty() => Err(unmet("Accepted", "UnsupportedValue", why.clone())),
-                _ => taken_by(kind, namespace, &hostnames, &parent, listeners, ground),
+                _ => taken_by(kind, namespace, &hostnames, &parent, listeners, inputs),
             };
             let is_passed = |listener: &&Arc<GatewayListener>| listener.protocol == Some(Protocol::PassedTls);
             let is_all_passed = taken.as_ref().is_ok_and(|taken| taken.iter().all(is_passed));
@@ -173,7 +173,7 @@ impl ResolvedRoute {
                             passed_levels.extend(of_listener.map(|level| (level, None)));
                             continue;
                         }
-                        let client = ground.client(&listener.gateway);
+                        let client = inputs.client(&listener.gateway);
                         levels.extend(of_listener.map(|level| (level, client.clone())));
                     }
                     match &broken {
@@ -187,7 +187,7 @@ impl ResolvedRoute {
             conditions.push(rules.clone());
             verdicts.push(ParentVerdict { reference: reference.text().into(), conditions, is_served });
         }
-        let (name, most) = (route.metadata.key(), ground.routes_per_object);
+        let (name, most) = (route.metadata.key(), inputs.routes_per_object);
         let names = |word| RuleNames { word, route: &name, known: BTreeMap::new() };
         let mut all = AskedFor::default();
         let mut asked = all.add(names(word_of(kind)), route, ended.rules, &levels, most);
@@ -300,7 +300,7 @@ impl<'l> Ways<'l> {
 /// The route's parents that are ours, as they are written and read, with their listeners.
 fn parents<'g>(
     route: &'g GatewayResource<RouteSpec>,
-    ground: &'g GatewayInputs,
+    inputs: &'g GatewayInputs,
 ) -> Vec<(&'g UnreadPart, ParentRef, &'g [Arc<GatewayListener>])> {
     let read = |written: &'g UnreadPart| {
         let parent: ParentRef = serde_json::from_str(written.text()).ok()?;
@@ -309,7 +309,7 @@ fn parents<'g>(
         }
         let namespace = parent.namespace.as_ref().unwrap_or(&route.metadata.namespace);
         let kind = parent.kind.as_deref().unwrap_or("Gateway");
-        let listeners = ground.parent(kind, &(namespace.clone(), parent.name.clone()))?;
+        let listeners = inputs.parent(kind, &(namespace.clone(), parent.name.clone()))?;
         Some((written, parent, listeners))
     };
     route.spec.parent_refs.iter().filter_map(read).collect()
@@ -322,7 +322,7 @@ fn taken_by<'g>(
     hostnames: &[Option<Arc<str>>],
     parent: &ParentRef,
     listeners: &'g [Arc<GatewayListener>],
-    ground: &GatewayInputs,
+    inputs: &GatewayInputs,
 ) -> Result<Vec<&'g Arc<GatewayListener>>, StatusCondition> {
     let is_named = |listener: &&Arc<GatewayListener>| {
         parent.section_name.as_ref().is_none_or(|name| *name == listener.name)
@@ -334,7 +334,7 @@ fn taken_by<'g>(
         return Err(unmet("Accepted", "NoMatchingParent", message));
     }
     let allows = |listener: &&Arc<GatewayListener>| {
-        listener.kinds.contains(&kind) && listener.allowed.admit(namespace, &ground.namespaces)
+        listener.kinds.contains(&kind) && listener.allowed.admit(namespace, &inputs.namespaces)
     };
     let allowing: Vec<&Arc<GatewayListener>> = named.into_iter().filter(allows).collect();
     if allowing.is_empty() {

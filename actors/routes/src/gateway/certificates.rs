@@ -56,14 +56,14 @@ impl GatewayCertificates {
             );
         };
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((object, judged)) = known.get(name)
+        if let Some((object, result)) = known.get(name)
             && Arc::ptr_eq(object, secret)
         {
-            return judged.clone();
+            return result.clone();
         }
-        let judged = names_in(secret);
-        known.insert(name.clone(), (secret.clone(), judged.clone()));
-        judged
+        let result = names_in(secret);
+        known.insert(name.clone(), (secret.clone(), result.clone()));
+        result
     }
 }
 

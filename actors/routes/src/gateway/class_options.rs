@@ -156,7 +156,7 @@ impl ClassOptions {
     }
 
     /// What does not count, in a sentence.
-    pub fn told(&self) -> Option<String> {
+    pub fn ignored_sentence(&self) -> Option<String> {
         let names: Vec<&str> = self.ignored.iter().copied().collect();
         (!names.is_empty())
             .then(|| format!("these options do not count for its routes: {}", names.join(", ")))
@@ -244,9 +244,10 @@ mod tests {
         assert!(
             read(&json!({}), &[("defaults", &long)]).unwrap_err().contains("may have 1500 bytes together")
         );
-        let told = read(&json!({"enforced": {"max-body-size": "1k"}}), &[("defaults", "compression: gzip")]);
+        let options =
+            read(&json!({"enforced": {"max-body-size": "1k"}}), &[("defaults", "compression: gzip")]);
         assert_eq!(
-            told.unwrap().told().unwrap(),
+            options.unwrap().ignored_sentence().unwrap(),
             "these options do not count for its routes: compression, max-body-size"
         );
     }

@@ -32,11 +32,11 @@ impl GatewayTls {
     }
 
     /// Has a listener with TLS ask for certificates, or be refused where nobody could be let in.
-    pub fn guard(&self, listener: &mut GatewayListener, owner: &Owner<'_>, around: &ListenerContext<'_>) {
+    pub fn guard(&self, listener: &mut GatewayListener, owner: &Owner<'_>, context: &ListenerContext<'_>) {
         let Some(spec) = self.validation(listener.port) else { return };
         let (mut pem, mut bad): (String, Option<BadAuthority>) = (String::new(), None);
         for reference in &spec.authorities {
-            match authorities(reference, owner, around) {
+            match authorities(reference, owner, context) {
                 Ok(text) => {
                     pem += &text;
                     pem.push('\n');
@@ -67,7 +67,7 @@ impl GatewayTls {
     pub fn client(
         &self,
         owner: &Owner<'_>,
-        around: &ListenerContext<'_>,
+        context: &ListenerContext<'_>,
     ) -> Result<Option<NamespacedName>, BadAuthority> {
         let Some(reference) = self.backend.as_ref().and_then(|backend| backend.certificate.as_ref()) else {
             return Ok(None);
@@ -77,14 +77,14 @@ impl GatewayTls {
                 if reason == "InvalidCertificateRef" { "InvalidClientCertificateRef" } else { reason };
             (reason, format!("spec.tls.backend.clientCertificateRef: {message}"))
         };
-        certificate(reference, owner, around).map(Some).map_err(of_client)
+        certificate(reference, owner, context).map(Some).map_err(of_client)
     }
 }
 
 fn authorities(
     reference: &ObjectReference,
     owner: &Owner<'_>,
-    around: &ListenerContext<'_>,
+    context: &ListenerContext<'_>,
 ) -> Result<Arc<str>, BadAuthority> {
     let namespace = reference.namespace.as_ref().unwrap_or(owner.gateway_namespace());
     let name = (namespace.clone(), reference.name.clone());
@@ -96,7 +96,7 @@ fn authorities(
         ));
     }
     let of = owner.gateway_namespace();
-    if namespace != of && !around.grants.allow("Gateway", of, "ConfigMap", &name) {
+    if namespace != of && !context.grants.allow("Gateway", of, "ConfigMap", &name) {
         let message = format!(
             "ConfigMap {namespace}/{} is in another namespace, and no ReferenceGrant there allows Gateways of namespace {of} to refer to it",
             name.1
@@ -106,5 +106,5 @@ fn authorities(
     let why = |why: String| {
         ("InvalidCACertificateRef", format!("ConfigMap {namespace}/{} cannot be used: {why}", name.1))
     };
-    (around.authority)(&name).map_err(why)
+    (context.authority)(&name).map_err(why)
 }

@@ -107,7 +107,7 @@ pub(super) fn of_doubts(doubts: &BTreeSet<Finding>) -> Vec<Finding> {
 /// What the lists of hostnames have no room for.
 pub(super) fn of_shares(shares: &LiteMap<Arc<str>, LevelShare>) -> Vec<Finding> {
     let cut = shares.iter().filter(|(_, share)| share.left_out > 0);
-    let told = cut.filter_map(|(level, share)| {
+    let findings = cut.filter_map(|(level, share)| {
         let (listener, host) = level.split_once('|')?;
         let sentence = format!(
             "{} matches for {host} at listener {listener} are not served, so that other rules get their requests: of regular expressions and conditions a hostname has {MOST}, and less where they are expensive, none of more than some thousand bytes; those count that come first, and each namespace has its part",
@@ -115,7 +115,7 @@ pub(super) fn of_shares(shares: &LiteMap<Arc<str>, LevelShare>) -> Vec<Finding> 
         );
         Some(Finding::new(FindingKind::TooManyRoutes, sentence).at_host(host))
     });
-    told.collect()
+    findings.collect()
 }
 
 pub(super) fn of_policy(verdict: &PolicyVerdict) -> Vec<Finding> {

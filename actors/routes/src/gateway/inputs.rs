@@ -60,8 +60,8 @@ pub(super) struct GatewayInputs {
     pub classes: BTreeMap<Arc<str>, Arc<ClassVerdict>>,
     /// The classes whose Gateways are served, with what they say of all requests.
     pub options: BTreeMap<Arc<str>, Arc<ClassOptions>>,
-    pub gateways: BTreeMap<NamespacedName, GatewayGround>,
-    pub listener_sets: BTreeMap<NamespacedName, ListenerSetGround>,
+    pub gateways: BTreeMap<NamespacedName, ResolvedGateway>,
+    pub listener_sets: BTreeMap<NamespacedName, ResolvedListenerSet>,
     pub grants: Grants,
     pub namespaces: HashMap<Arc<str>, BTreeMap<String, String>>,
     pub ports: GivenPorts,
@@ -74,7 +74,7 @@ pub(super) struct GatewayInputs {
 
 /// A Gateway of ours.
 #[derive(Debug, PartialEq)]
-pub(super) struct GatewayGround {
+pub(super) struct ResolvedGateway {
     pub class: Arc<str>,
     /// Its own.
     pub listeners: Vec<Arc<GatewayListener>>,
@@ -86,7 +86,7 @@ pub(super) struct GatewayGround {
 
 /// A ListenerSet at a Gateway of ours.
 #[derive(Debug, PartialEq)]
-pub(super) struct ListenerSetGround {
+pub(super) struct ResolvedListenerSet {
     pub listeners: Vec<Arc<GatewayListener>>,
     /// Without what routes add.
     pub verdict: ListenerSetVerdict,
@@ -112,13 +112,13 @@ impl GatewayInputs {
             .iter()
             .map(|((_, name), namespace)| (name.clone(), namespace.metadata.labels.clone()))
             .collect();
-        let around = ListenerContext {
+        let context = ListenerContext {
             grants: &grants,
             namespaces: &namespaces,
             certificate: sources.certificate,
             authority: sources.authority,
         };
-        let mut drafts = drafts(&options, sources, &around);
+        let mut drafts = drafts(&options, sources, &context);
         let mut known = BTreeSet::new();
         let asked: Vec<AskedPort> = ports_of(&drafts, |listener| listener.is_served)
             .filter(|port| known.insert(port.clone()))
@@ -136,7 +136,7 @@ impl GatewayInputs {
         let judged_by = PolicySurroundings { authority: sources.authority, has_port: sources.has_port };
         let policies = BackendPolicies::of(sources.policies, judged_by);
         let (routes_per_object, spelling) = (settings.routes_per_object, settings.spelling);
-        let mut ground = Self {
+        let mut inputs = Self {
             classes,
             options,
             grants,
@@ -147,8 +147,8 @@ impl GatewayInputs {
             spelling,
             ..Self::default()
         };
-        drafts.into_iter().for_each(|draft| ground.take(draft, &kept));
-        ground
+        drafts.into_iter().for_each(|draft| inputs.take(draft, &kept));
+        inputs
     }
 
     fn take(&mut self, draft: Draft<'_>, kept: &GivenPorts) {
@@ -170,8 +170,8 @@ impl GatewayInputs {
                 listeners: listeners.iter().map(|listener| listener.verdict(0)).collect(),
             };
             let listeners = listeners.into_iter().map(Arc::new).collect();
-            let ground = ListenerSetGround { listeners, verdict, gateway: name.clone() };
-            self.listener_sets.insert(set.metadata.key(), ground);
+            let resolved = ResolvedListenerSet { listeners, verdict, gateway: name.clone() };
+            self.listener_sets.insert(set.metadata.key(), resolved);
         }
         let infrastructure = gateway.spec.infrastructure.as_ref();
         let address = |address: &super::objects::Address| {
@@ -190,7 +190,7 @@ impl GatewayInputs {
         };
         let listeners = own.into_iter().map(Arc::new).collect();
         let (class, client) = (gateway.spec.gateway_class_name.clone(), client.ok().flatten());
-        self.gateways.insert(name, GatewayGround { class, listeners, verdict, client });
+        self.gateways.insert(name, ResolvedGateway { class, listeners, verdict, client });
     }
 
     /// All listeners.
@@ -236,8 +236,9 @@ fn classes(
         let known = remembered.get(name).filter(|_| parameters.and_then(class_options::named_by).is_some());
         let accepted = match &read {
             Ok(options) => {
-                let told = options.told().map(|told| format!("; {told}")).unwrap_or_default();
-                met("Accepted", "Accepted", format!("the class is ours{told}"))
+                let ignored =
+                    options.ignored_sentence().map(|sentence| format!("; {sentence}")).unwrap_or_default();
+                met("Accepted", "Accepted", format!("the class is ours{ignored}"))
             }
             Err(why) if known.is_some() => {
                 let message =
@@ -301,7 +302,7 @@ fn bad_parameters(reference: &serde_json::Value, settings: &GatewaySettings) -> 
 fn drafts<'s>(
     classes: &OptionsOfClasses,
     sources: &Sources<'s>,
-    around: &ListenerContext<'_>,
+    context: &ListenerContext<'_>,
 ) -> Vec<Draft<'s>> {
     let mut gateways: Vec<&Arc<GatewayResource<GatewaySpec>>> = sources
         .gateways
@@ -325,7 +326,7 @@ fn drafts<'s>(
         .into_iter()
         .map(|gateway| {
             let sets = sets.get(&gateway.metadata.key()).map(Vec::as_slice).unwrap_or_default();
-            draft(gateway, sets, around)
+            draft(gateway, sets, context)
         })
         .collect()
 }
@@ -333,20 +334,20 @@ fn drafts<'s>(
 fn draft<'s>(
     gateway: &'s GatewayResource<GatewaySpec>,
     sets: &[&'s GatewayResource<ListenerSetSpec>],
-    around: &ListenerContext<'_>,
+    context: &ListenerContext<'_>,
 ) -> Draft<'s> {
     let name = gateway.metadata.key();
     let refused = refusal(gateway);
     let tls = gateway.spec.tls.as_ref();
     let read = |specs: &[ListenerSpec], owner: &Owner<'_>| {
-        specs.iter().map(|spec| GatewayListener::read(spec, owner, around)).collect::<Vec<_>>()
+        specs.iter().map(|spec| GatewayListener::read(spec, owner, context)).collect::<Vec<_>>()
     };
     let guard = |listeners: &mut [GatewayListener], owner: &Owner<'_>, is_allowed: bool| {
         for listener in listeners {
             if let Some(tls) = tls.filter(|_| listener.protocol.is_some_and(Protocol::ends_tls))
                 && listener.is_accepted()
             {
-                tls.guard(listener, owner, around);
+                tls.guard(listener, owner, context);
             }
             listener.is_served &= is_allowed && refused.is_none();
         }
@@ -356,12 +357,12 @@ fn draft<'s>(
     let mut own = read(&gateway.spec.listeners, &owner);
     let mut conflicts = Conflicts::among(&mut own);
     guard(&mut own, &owner, true);
-    let client = tls.map_or(Ok(None), |tls| tls.client(&owner, around));
+    let client = tls.map_or(Ok(None), |tls| tls.client(&owner, context));
     let allowed = gateway.spec.allowed_listeners.as_ref().and_then(|allowed| allowed.namespaces.as_ref());
     let allowed = Allowed::of(allowed, &name.0, Allowed::None);
     let sets = sets.iter().map(|set| {
         let namespace = &set.metadata.namespace;
-        let is_allowed = allowed.admit(namespace, around.namespaces);
+        let is_allowed = allowed.admit(namespace, context.namespaces);
         let prefix = format!("{prefix}/{namespace}/{}", set.metadata.name);
         let owner = Owner { kind: "ListenerSet", namespace, prefix, gateway: &name };
         let mut listeners = read(&set.spec.listeners, &owner);

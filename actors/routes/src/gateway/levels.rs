@@ -44,7 +44,6 @@ pub(super) struct LevelShare {
     pub left_out: usize,
 }
 
-/// All levels.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HostnameLevels {
     asked: BTreeMap<Arc<str>, LiteMap<RouteId, Vec<Arc<LevelEntry>>>>,
@@ -59,9 +58,9 @@ impl HostnameLevels {
         now: &LiteMap<Arc<str>, Vec<Arc<LevelEntry>>>,
     ) -> BTreeSet<Arc<str>> {
         let all: BTreeSet<&Arc<str>> = before.keys().chain(now.keys()).collect();
-        let concerned = all.into_iter().filter(|level| before.get(*level) != now.get(*level));
+        let involved = all.into_iter().filter(|level| before.get(*level) != now.get(*level));
         let mut touched = BTreeSet::new();
-        for level in concerned {
+        for level in involved {
             // Most levels are those of one route.
             let routes = self.asked.entry(level.clone()).or_insert_with(|| LiteMap::with_capacity(1));
             match now.get(level) {

@@ -171,7 +171,7 @@ pub(super) fn name_of(kind: RouteKind) -> &'static str {
 }
 
 impl GatewayListener {
-    pub fn read(spec: &ListenerSpec, owner: &Owner<'_>, around: &ListenerContext<'_>) -> Self {
+    pub fn read(spec: &ListenerSpec, owner: &Owner<'_>, context: &ListenerContext<'_>) -> Self {
         let protocol = Protocol::read(spec);
         let routes = spec.allowed_routes.as_ref();
         let same = Allowed::Namespace(owner.namespace.clone());
@@ -194,7 +194,7 @@ impl GatewayListener {
             is_served: false,
         };
         let accepted = listener.accept(spec);
-        let resolved = listener.resolve(spec, owner, around);
+        let resolved = listener.resolve(spec, owner, context);
         listener.is_served = accepted.holds
             && !listener.kinds.is_empty()
             && (!protocol.is_some_and(Protocol::ends_tls) || !listener.certificates.is_empty());
@@ -232,7 +232,7 @@ impl GatewayListener {
         &mut self,
         spec: &ListenerSpec,
         owner: &Owner<'_>,
-        around: &ListenerContext<'_>,
+        context: &ListenerContext<'_>,
     ) -> StatusCondition {
         let supported = self.protocol.map(Protocol::kinds).unwrap_or_default();
         let asked = spec.allowed_routes.as_ref().and_then(|routes| routes.kinds.as_ref());
@@ -253,7 +253,7 @@ impl GatewayListener {
             }
         }
         if self.protocol.is_some_and(Protocol::ends_tls)
-            && let Err((reason, message)) = self.find_certificates(spec, owner, around)
+            && let Err((reason, message)) = self.find_certificates(spec, owner, context)
         {
             return unmet("ResolvedRefs", reason, message);
         }
@@ -269,7 +269,7 @@ impl GatewayListener {
         &mut self,
         spec: &ListenerSpec,
         owner: &Owner<'_>,
-        around: &ListenerContext<'_>,
+        context: &ListenerContext<'_>,
     ) -> Result<(), (&'static str, String)> {
         let references = spec.tls.as_ref().map(|tls| tls.certificate_refs.as_slice()).unwrap_or_default();
         if references.is_empty() {
@@ -278,9 +278,9 @@ impl GatewayListener {
         }
         let mut bad = None;
         for reference in references {
-            match certificate(reference, owner, around) {
+            match certificate(reference, owner, context) {
                 Ok(name) => {
-                    self.names.push((around.certificate)(&name).unwrap_or_default());
+                    self.names.push((context.certificate)(&name).unwrap_or_default());
                     self.certificates.push(name);
                 }
                 Err(why) => bad = bad.or(Some(why)),
@@ -340,7 +340,7 @@ impl GatewayListener {
 pub(super) fn certificate(
     reference: &ObjectReference,
     owner: &Owner<'_>,
-    around: &ListenerContext<'_>,
+    context: &ListenerContext<'_>,
 ) -> Result<NamespacedName, (&'static str, String)> {
     let namespace = reference.namespace.as_ref().unwrap_or(owner.namespace);
     let name = (namespace.clone(), reference.name.clone());
@@ -348,14 +348,14 @@ pub(super) fn certificate(
         let message = format!("certificateRef {} is no Secret", name.1);
         return Err(("InvalidCertificateRef", message));
     }
-    if namespace != owner.namespace && !around.grants.allow(owner.kind, owner.namespace, "Secret", &name) {
+    if namespace != owner.namespace && !context.grants.allow(owner.kind, owner.namespace, "Secret", &name) {
         let message = format!(
             "Secret {namespace}/{} is in another namespace, and no ReferenceGrant there allows {}s of namespace {} to refer to it",
             name.1, owner.kind, owner.namespace
         );
         return Err(("RefNotPermitted", message));
     }
-    match (around.certificate)(&name) {
+    match (context.certificate)(&name) {
         Ok(_) => Ok(name),
         Err(why) => {
             let message = format!("the certificate of Secret {namespace}/{} cannot be used: {why}", name.1);

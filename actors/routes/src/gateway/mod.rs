@@ -1,7 +1,7 @@
 //! The Gateway API, resolved: which listeners there are, which requests each route gets there, what is done with them, and the verdict about
 //! each object.
 //!
-//! What routes stand on ([`inputs`]) is decided first, by what is stored ([`stores`]). A route is resolved ([`attachment`]) when it, the ground
+//! What routes are read with ([`inputs`]) is decided first, by what is stored ([`stores`]). A route is resolved ([`attachment`]) when it, that
 //! or a Service that it names is different, and compared with others ([`resolved`]) only where it asks for requests ([`levels`]). Stores
 //! beside those of objects have the result, as templates read it ([`sets`]).
 
@@ -70,7 +70,7 @@ use stores::GatewayStores;
 pub(super) struct GatewayModel {
     stores: GatewayStores,
     settings: Option<GatewaySettings>,
-    ground: Arc<GatewayInputs>,
+    inputs: Arc<GatewayInputs>,
     counting: CountingRoutes,
     resolved: ResolvedRoutes,
     /// What was given, so that it stays.
@@ -128,10 +128,10 @@ impl GatewayModel {
         let is_moved = is_updated
             || self.settings.as_ref() != Some(&settings)
             || services.is_any_of_gateways
-            || services.names.iter().any(|service| self.ground.policies.names(service));
+            || services.names.iter().any(|service| self.inputs.policies.names(service));
         let mut stale: BTreeSet<RouteId> = self.counting.due_routes().into_iter().collect();
         stale.extend(self.stores.update_routes(config, snapshots, &mut self.counting));
-        if is_moved && self.move_ground(&settings) {
+        if is_moved && self.update_inputs(&settings) {
             stale.extend(self.stores.every_route());
         }
         self.settings = Some(settings);
@@ -145,20 +145,20 @@ impl GatewayModel {
         self.sets.beside(all)
     }
 
-    /// Whether routes stand on another ground than before.
-    fn move_ground(&mut self, settings: &GatewaySettings) -> bool {
+    /// Whether routes are read with other inputs than before.
+    fn update_inputs(&mut self, settings: &GatewaySettings) -> bool {
         let remembered = Remembered { ports: &self.ports, options: &self.options };
-        let ground = self.stores.inputs(settings, &remembered);
-        if ground == *self.ground && self.settings.as_ref() == Some(settings) {
+        let inputs = self.stores.inputs(settings, &remembered);
+        if inputs == *self.inputs && self.settings.as_ref() == Some(settings) {
             return false;
         }
-        self.ports.clone_from(&ground.ports);
-        self.options.clone_from(&ground.options);
-        self.ground = Arc::new(ground);
-        self.sets.write_ground(&self.ground, settings);
+        self.ports.clone_from(&inputs.ports);
+        self.options.clone_from(&inputs.options);
+        self.inputs = Arc::new(inputs);
+        self.sets.write_inputs(&self.inputs, settings);
         let verdicts = Arc::make_mut(&mut self.verdicts);
-        verdicts.classes.clone_from(&self.ground.classes);
-        let classes = self.ground.classes.iter().map(|(name, verdict)| {
+        verdicts.classes.clone_from(&self.inputs.classes);
+        let classes = self.inputs.classes.iter().map(|(name, verdict)| {
             let name = (Arc::from(""), name.clone());
             (name.clone(), self.stores.classes.reference(&name), findings::of_class(verdict))
         });
@@ -180,7 +180,7 @@ impl GatewayModel {
             if has_waited || self.counting.found(&id).is_some() {
                 changes.found.insert(id.clone());
             }
-            let now = route.map(|route| ResolvedRoute::of(id.0, &route, &self.ground, &services));
+            let now = route.map(|route| ResolvedRoute::of(id.0, &route, &self.inputs, &services));
             let mut now = now.unwrap_or_default();
             now.verdict = now.verdict.map(|verdict| self.shared.share(verdict));
             let now = Arc::new(now);
@@ -232,10 +232,10 @@ impl GatewayModel {
 
     /// Writes the verdicts about policies.
     fn write_policies(&mut self) {
-        if self.ground.policies.is_empty() && self.verdicts.policies.is_empty() {
+        if self.inputs.policies.is_empty() && self.verdicts.policies.is_empty() {
             return;
         }
-        let now = self.ground.policies.verdicts(&self.resolved.reached);
+        let now = self.inputs.policies.verdicts(&self.resolved.reached);
         let found = now.iter().map(|(name, verdict)| {
             (name.clone(), self.stores.policies.reference(name), findings::of_policy(verdict))
         });
@@ -256,13 +256,13 @@ impl GatewayModel {
         let count = |id: &Arc<str>| self.resolved.attached_to(id);
         let verdicts = Arc::make_mut(&mut self.verdicts);
         let (mut gateways, mut listener_sets) = (BTreeMap::new(), BTreeMap::new());
-        for (name, gateway) in &self.ground.gateways {
+        for (name, gateway) in &self.inputs.gateways {
             let mut verdict = gateway.verdict.clone();
             verdict.listeners = gateway.listeners.iter().map(|one| one.verdict(count(&one.id))).collect();
             let known = verdicts.gateways.remove(name).filter(|known| **known == verdict);
             gateways.insert(name.clone(), known.unwrap_or_else(|| Arc::new(verdict)));
         }
-        for (name, set) in &self.ground.listener_sets {
+        for (name, set) in &self.inputs.listener_sets {
             let mut verdict = set.verdict.clone();
             verdict.listeners = set.listeners.iter().map(|one| one.verdict(count(&one.id))).collect();
             let known = verdicts.listener_sets.remove(name).filter(|known| **known == verdict);

@@ -87,22 +87,22 @@ impl<T: Clone> NamedConfigMaps<T> {
         let Some((store, object)) = found else { return Err("there is no such ConfigMap".to_owned()) };
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let before = known.get(name);
-        if let Some((seen, judged)) = before
+        if let Some((seen, result)) = before
             && Arc::ptr_eq(seen, object)
         {
-            return judged.clone();
+            return result.clone();
         }
-        let judged = match store.load(object) {
+        let result = match store.load(object) {
             Ok(Some(loaded)) => (self.read)(&loaded),
             Ok(None) => Err("there is no such ConfigMap".to_owned()),
             Err(FetchError::Unusable(why)) => Err(why),
             Err(FetchError::Unanswered(why)) => {
                 self.has_failed.store(true, Relaxed);
-                return before.map_or(Err(why), |(_, judged)| judged.clone());
+                return before.map_or(Err(why), |(_, result)| result.clone());
             }
         };
-        known.insert(name.clone(), (object.clone(), judged.clone()));
-        judged
+        known.insert(name.clone(), (object.clone(), result.clone()));
+        result
     }
 }
 

@@ -563,7 +563,6 @@ impl Readable for ServiceFacts {
     }
 }
 
-/// The labels of a Namespace.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub(super) struct LabelsOfNamespaces {
     #[serde(default)]

@@ -41,12 +41,11 @@ pub(super) struct BackendClient {
     pub secret: NamespacedName,
 }
 
-/// All policies.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct BackendPolicies {
     /// By Service and, where it is for one port only, the name of that.
     counting: BTreeMap<(NamespacedName, Option<Arc<str>>), CountingPolicy>,
-    judged: BTreeMap<NamespacedName, JudgedPolicy>,
+    evaluated: BTreeMap<NamespacedName, EvaluatedPolicy>,
 }
 
 /// What counts for a port: how it is asked, or why it is not.
@@ -55,7 +54,7 @@ type CountingPolicy = Result<Arc<BackendTls>, String>;
 /// A reason of the API, and a sentence.
 type Refusal = (&'static str, String);
 
-/// What policies are judged by.
+/// What policies are evaluated by.
 #[derive(Clone, Copy)]
 pub(super) struct PolicySurroundings<'s> {
     /// The certificates of a ConfigMap, or why there are none.
@@ -65,34 +64,34 @@ pub(super) struct PolicySurroundings<'s> {
 }
 
 #[derive(Debug, PartialEq)]
-struct JudgedPolicy {
+struct EvaluatedPolicy {
     generation: i64,
     /// Why it is fulfilled nowhere.
     refused: Option<Refusal>,
     resolved: StatusCondition,
-    targets: Vec<JudgedTarget>,
+    targets: Vec<EvaluatedTarget>,
 }
 
 /// A Service, or a port of it, that a policy is for.
 #[derive(Debug, PartialEq)]
-struct JudgedTarget {
+struct EvaluatedTarget {
     service: NamespacedName,
     port: Option<Arc<str>>,
     /// Why the policy does not count there.
     refused: Option<Refusal>,
 }
 
-impl JudgedTarget {
+impl EvaluatedTarget {
     /// As sentences name it.
-    fn told(&self) -> String {
+    fn display(&self) -> String {
         let port = self.port.as_ref().map(|port| format!(", port {port}")).unwrap_or_default();
         format!("Service {}{port}", self.service.1)
     }
 }
 
-impl JudgedPolicy {
+impl EvaluatedPolicy {
     /// What is said of it by a Gateway through which some of its targets are reached.
-    fn accepted(&self, reached: &[&JudgedTarget]) -> StatusCondition {
+    fn accepted(&self, reached: &[&EvaluatedTarget]) -> StatusCondition {
         let refused: Vec<&Refusal> = reached.iter().filter_map(|target| target.refused.as_ref()).collect();
         let Some((reason, _)) = refused.first() else {
             return match &self.refused {
@@ -100,29 +99,32 @@ impl JudgedPolicy {
                 None => met("Accepted", "Accepted", "the policy is in force"),
             };
         };
-        let mut told: Vec<String> = refused.iter().map(|(_, why)| why.clone()).collect();
-        let is_counting = |target: &&&JudgedTarget| target.refused.is_none() && self.refused.is_none();
+        let mut reasons: Vec<String> = refused.iter().map(|(_, why)| why.clone()).collect();
+        let is_counting = |target: &&&EvaluatedTarget| target.refused.is_none() && self.refused.is_none();
         let counting = reached.iter().filter(is_counting);
-        told.extend(counting.map(|target| format!("it counts for {}", target.told())));
-        unmet("Accepted", reason, told.join("; "))
+        reasons.extend(counting.map(|target| format!("it counts for {}", target.display())));
+        unmet("Accepted", reason, reasons.join("; "))
     }
 }
 
 impl BackendPolicies {
-    pub fn of(policies: &ParsedObjects<GatewayResource<PolicySpec>>, around: PolicySurroundings<'_>) -> Self {
+    pub fn of(
+        policies: &ParsedObjects<GatewayResource<PolicySpec>>,
+        surroundings: PolicySurroundings<'_>,
+    ) -> Self {
         let mut oldest: Vec<(RouteSeniority, &Arc<GatewayResource<PolicySpec>>)> =
             policies.iter().map(|(_, policy)| (policy.metadata.seniority(), policy)).collect();
         oldest.sort_by(|(one, _), (other, _)| one.cmp(other));
         let mut all = Self::default();
         for (_, policy) in oldest {
-            all.take(policy, around);
+            all.take(policy, surroundings);
         }
         all
     }
 
-    fn take(&mut self, policy: &GatewayResource<PolicySpec>, around: PolicySurroundings<'_>) {
+    fn take(&mut self, policy: &GatewayResource<PolicySpec>, surroundings: PolicySurroundings<'_>) {
         let (namespace, name) = policy.metadata.key();
-        let (tls, resolved) = read(policy, around.authority);
+        let (tls, resolved) = read(policy, surroundings.authority);
         let tls = tls.map_err(|(reason, why)| {
             (reason, format!("BackendTLSPolicy {namespace}/{name} cannot be fulfilled: {why}"))
         });
@@ -130,16 +132,16 @@ impl BackendPolicies {
             policy.spec.target_refs.iter().filter(|one| one.group.is_empty() && one.kind == "Service");
         let targets = asked.map(|one| {
             let (service, port) = ((namespace.clone(), one.name.clone()), one.section_name.clone());
-            let refused = self.refusal(&service, port.as_ref(), around.has_port);
-            JudgedTarget { service, port, refused }
+            let refused = self.refusal(&service, port.as_ref(), surroundings.has_port);
+            EvaluatedTarget { service, port, refused }
         });
-        let targets: Vec<JudgedTarget> = targets.collect();
+        let targets: Vec<EvaluatedTarget> = targets.collect();
         for target in targets.iter().filter(|target| target.refused.is_none()) {
             let counts = tls.clone().map_err(|(_, why)| why);
             self.counting.entry((target.service.clone(), target.port.clone())).or_insert(counts);
         }
         let (generation, refused) = (policy.metadata.generation, tls.err());
-        self.judged.insert((namespace, name), JudgedPolicy { generation, refused, resolved, targets });
+        self.evaluated.insert((namespace, name), EvaluatedPolicy { generation, refused, resolved, targets });
     }
 
     /// Why a policy that comes next does not count there.
@@ -165,7 +167,7 @@ impl BackendPolicies {
 
     /// Whether any is for the Service.
     pub fn names(&self, service: &NamespacedName) -> bool {
-        self.judged.values().flat_map(|policy| &policy.targets).any(|target| target.service == *service)
+        self.evaluated.values().flat_map(|policy| &policy.targets).any(|target| target.service == *service)
     }
 
     /// How a port of a Service is asked; `None`: no policy is for it.
@@ -176,7 +178,7 @@ impl BackendPolicies {
 
     /// Whether there are any.
     pub fn is_empty(&self) -> bool {
-        self.judged.is_empty()
+        self.evaluated.is_empty()
     }
 
     /// Verdicts about those whose Services are reached, by the Gateways through which they are.
@@ -184,14 +186,14 @@ impl BackendPolicies {
         &self,
         reached: &BTreeMap<NamespacedName, LiteMap<NamespacedName, usize>>,
     ) -> BTreeMap<NamespacedName, PolicyVerdict> {
-        let verdict = |(name, policy): (&NamespacedName, &JudgedPolicy)| {
-            let mut through: BTreeMap<&NamespacedName, Vec<&JudgedTarget>> = BTreeMap::new();
+        let verdict = |(name, policy): (&NamespacedName, &EvaluatedPolicy)| {
+            let mut through: BTreeMap<&NamespacedName, Vec<&EvaluatedTarget>> = BTreeMap::new();
             for target in &policy.targets {
                 for gateway in reached.get(&target.service).into_iter().flat_map(LiteMap::keys) {
                     through.entry(gateway).or_default().push(target);
                 }
             }
-            let ancestor = |(gateway, targets): (&NamespacedName, Vec<&JudgedTarget>)| ParentVerdict {
+            let ancestor = |(gateway, targets): (&NamespacedName, Vec<&EvaluatedTarget>)| ParentVerdict {
                 reference:
                     (&json!({"group": GROUP, "kind": "Gateway", "namespace": gateway.0, "name": gateway.1}))
                         .into(),
@@ -203,7 +205,7 @@ impl BackendPolicies {
             let verdict = PolicyVerdict { generation: policy.generation, ancestors };
             (!verdict.ancestors.is_empty()).then(|| (name.clone(), verdict))
         };
-        self.judged.iter().filter_map(verdict).collect()
+        self.evaluated.iter().filter_map(verdict).collect()
     }
 }
 

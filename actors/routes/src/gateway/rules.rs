@@ -501,13 +501,13 @@ fn asked(auth: &ExternalAuth, settings: &mut MapSettings) -> Result<(), String> 
     let passed =
         if passed.is_empty() { "authorization".to_owned() } else { format!("authorization,{passed}") };
     settings.insert("auth-request-headers", passed);
-    let told = header_names(&auth.http.allowed_response_headers)?;
+    let returned = header_names(&auth.http.allowed_response_headers)?;
     // Of the answer these are its own, or a client's would be taken away that HAProxy needs.
-    if let Some(name) = told.split(',').find(|name| *name == "host" || is_haproxys_own(name)) {
+    if let Some(name) = returned.split(',').find(|name| *name == "host" || is_haproxys_own(name)) {
         return Err(format!("ExternalAuth with {name} in allowedResponseHeaders is not supported"));
     }
-    if !told.is_empty() {
-        settings.insert("auth-response-headers", told);
+    if !returned.is_empty() {
+        settings.insert("auth-response-headers", returned);
     }
     Ok(())
 }

@@ -193,9 +193,9 @@ impl Sets {
         gone
     }
 
-    pub fn write_ground(&mut self, ground: &GatewayInputs, settings: &GatewaySettings) {
+    pub fn write_inputs(&mut self, inputs: &GatewayInputs, settings: &GatewaySettings) {
         let served: Vec<&Arc<GatewayListener>> =
-            ground.listeners().filter(|listener| listener.is_served).collect();
+            inputs.listeners().filter(|listener| listener.is_served).collect();
         let tls: BTreeSet<u16> = served
             .iter()
             .filter(|one| one.protocol.is_some_and(Protocol::is_tls))
@@ -247,16 +247,16 @@ impl Sets {
         let ports = json!({"plain": plain, "tls": secured, "tcp": tcp, "web": web, "tlsStreams": looked_into,
             "endedStreams": ended, "streams": looked_into || !tcp.is_empty()});
         replace(&mut self.ports, vec![(ObjectRef::new("gateways", "", "ports"), ports)]);
-        self.write_classes(ground);
+        self.write_classes(inputs);
     }
 
     /// Writes what classes say of all requests, with the Gateways for which that counts.
-    fn write_classes(&mut self, ground: &GatewayInputs) {
+    fn write_classes(&mut self, inputs: &GatewayInputs) {
         let mut of_classes: BTreeMap<&Arc<str>, Vec<String>> = BTreeMap::new();
-        for (name, gateway) in &ground.gateways {
+        for (name, gateway) in &inputs.gateways {
             of_classes.entry(&gateway.class).or_default().push(format!("{}/{}", name.0, name.1));
         }
-        let said = ground.options.iter().filter(|(_, options)| !options.is_empty());
+        let said = inputs.options.iter().filter(|(_, options)| !options.is_empty());
         let said = said.filter_map(|(class, options)| Some((class, options, of_classes.remove(class)?)));
         let mut needs = BTreeSet::new();
         let mut all = Vec::new();

@@ -663,14 +663,14 @@ fn a_status_that_is_written_has_nothing_resolved_anew() {
         world.write_status(kind, namespace, name);
     }
     world.resolved();
-    let (resolved, ground) = (world.model.resolved.routes[&id].clone(), world.model.ground.clone());
+    let (resolved, inputs) = (world.model.resolved.routes[&id].clone(), world.model.inputs.clone());
     for (kind, namespace, name) in [("HTTPRoute", "shop", "r"), ("Gateway", "edge", "web")] {
         world.write_status(kind, namespace, name);
     }
     world.resolved();
     assert!(
         Arc::ptr_eq(&resolved, &world.model.resolved.routes[&id])
-            && Arc::ptr_eq(&ground, &world.model.ground)
+            && Arc::ptr_eq(&inputs, &world.model.inputs)
     );
     let present = world.stores["httproutes"].get("shop", "r").unwrap();
     assert!(world.model.counting.holds(&id, present), "the version before is in nobody's memory");

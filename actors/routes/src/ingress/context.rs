@@ -14,7 +14,7 @@ use std::{
 
 /// What is known besides an Ingress and the classes.
 #[derive(Clone, Copy, Debug)]
-pub struct IngressGround<'g> {
+pub struct IngressInputs<'g> {
     /// Services, which have options, too.
     pub services: &'g Services,
     /// What Ingresses of a namespace say of each other's hosts.
@@ -40,12 +40,12 @@ impl<'a> IngressContext<'a> {
     /// Of an Ingress, which says that all paths of the hosts `patterns` are regular expressions.
     pub(super) fn new(
         ingress: &'a OurIngress<'_>,
-        ground: &IngressGround<'a>,
+        inputs: &IngressInputs<'a>,
         patterns: HashSet<Arc<str>>,
     ) -> Self {
         Self {
-            services: ground.services,
-            neighbours: ground.neighbours,
+            services: inputs.services,
+            neighbours: inputs.neighbours,
             namespace: &ingress.namespace,
             reading_targets: ingress.family_that(|settings| settings.family.reads_target_ports()),
             patterns,

@@ -1,7 +1,7 @@
 //! What families make of an Ingress, and what others of its namespace say of its hosts.
 
 use super::{
-    context::IngressGround,
+    context::IngressInputs,
     manifest::{TlsHosts, named_hosts},
     ours::OurIngress,
 };
@@ -16,11 +16,11 @@ use std::{
 
 impl OurIngress<'_> {
     /// What families make of its annotations, and of those of the Services that it leads to.
-    pub(super) fn foreign_options(&self, ground: &IngressGround<'_>) -> ForeignOptions {
+    pub(super) fn foreign_options(&self, inputs: &IngressInputs<'_>) -> ForeignOptions {
         if self.families.is_empty() {
             return ForeignOptions::default();
         }
-        let (services, about) = (self.foreign_of_services(ground.services), self.about(ground));
+        let (services, about) = (self.foreign_of_services(inputs.services), self.about(inputs));
         ForeignOptions::of(self.families.iter().copied(), &self.annotations, &services, about, self.settings)
     }
 
@@ -53,8 +53,8 @@ impl OurIngress<'_> {
         }
     }
 
-    fn about<'a>(&'a self, ground: &IngressGround<'a>) -> About<'a> {
-        let IngressGround { services, neighbours, referenced } = *ground;
+    fn about<'a>(&'a self, inputs: &IngressInputs<'a>) -> About<'a> {
+        let IngressInputs { services, neighbours, referenced } = *inputs;
         let has_wildcards = self.has_tls_everywhere();
         let is_beside_tls =
             || named_hosts(&self.rules).any(|host| neighbours.tls(&self.namespace, &host, has_wildcards));

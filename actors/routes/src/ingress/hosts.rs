@@ -43,12 +43,12 @@ impl Reading<'_> {
         let named: HashSet<Arc<str>> = named_hosts(rules).collect();
         for rule in rules {
             let host = rule.compared_host();
-            let aliases = self.around.aliases(&host).iter().filter(|alias| !named.contains(*alias));
+            let aliases = self.context.aliases(&host).iter().filter(|alias| !named.contains(*alias));
             for alias in aliases.cloned().collect::<Vec<_>>() {
                 if self.claims.routes.len() > MOST_ROUTES {
                     return;
                 }
-                self.around.name(&alias, &host);
+                self.context.name(&alias, &host);
                 let before = self.claims.routes.len();
                 self.rule(&alias, rule);
                 for route in self.claims.routes.iter_mut().skip(before) {

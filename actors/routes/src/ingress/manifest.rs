@@ -77,7 +77,6 @@ pub(super) struct Http {
     pub(super) paths: Option<Vec<HttpPath>>,
 }
 
-/// A path.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct HttpPath {
@@ -100,14 +99,12 @@ pub(super) struct IngressBackend {
     pub(super) resource: Option<ResourceBackend>,
 }
 
-/// A Service.
 #[derive(Deserialize)]
 pub(super) struct ServiceBackend {
     pub(super) name: Arc<str>,
     pub(super) port: Option<ServicePort>,
 }
 
-/// One of its ports.
 #[derive(Deserialize)]
 pub(super) struct ServicePort {
     pub(super) number: Option<u16>,

@@ -17,7 +17,7 @@ mod own_options;
 mod paths;
 mod tls;
 
-pub use context::IngressGround;
+pub use context::IngressInputs;
 pub use of_hosts::host_options;
 pub use ours::IngressError;
 
@@ -48,7 +48,7 @@ struct Reading<'r> {
     claims: Claims,
     spelling: Spelling,
     grouping: Grouping<'r>,
-    around: IngressContext<'r>,
+    context: IngressContext<'r>,
     /// What refuses the whole, in sentences.
     faults: Vec<String>,
 }
@@ -57,12 +57,12 @@ struct Reading<'r> {
 ///
 /// # Errors
 /// When it is no Ingress, or its class is not ours.
-pub fn claims(json: &[u8], classes: &Classes, ground: &IngressGround<'_>) -> Result<Claims, IngressError> {
+pub fn claims(json: &[u8], classes: &Classes, inputs: &IngressInputs<'_>) -> Result<Claims, IngressError> {
     let ingress = OurIngress::read(json, classes)?;
-    let of_service = |name: &str| ground.services.written(&ingress.namespace, name);
-    let mut reading = Reading::new(&ingress, classes.spelling, ground, &of_service);
+    let of_service = |name: &str| inputs.services.written(&ingress.namespace, name);
+    let mut reading = Reading::new(&ingress, classes.spelling, inputs, &of_service);
     reading.routes();
-    Ok(reading.done(classes, ground.services))
+    Ok(reading.done(classes, inputs.services))
 }
 
 impl<'r> Reading<'r> {
@@ -70,12 +70,12 @@ impl<'r> Reading<'r> {
     fn new(
         ingress: &'r OurIngress<'r>,
         spelling: Spelling,
-        ground: &IngressGround<'r>,
+        inputs: &IngressInputs<'r>,
         of_service: &'r dyn Fn(&str) -> Option<&'r Written>,
     ) -> Self {
-        let mut foreign = ingress.foreign_options(ground);
-        let named = ingress.hosts_of_others(&foreign, ground.neighbours);
-        ingress.add_said_by_others(&mut foreign, &named, ground.neighbours);
+        let mut foreign = ingress.foreign_options(inputs);
+        let named = ingress.hosts_of_others(&foreign, inputs.neighbours);
+        ingress.add_said_by_others(&mut foreign, &named, inputs.neighbours);
         let mut claims = Claims {
             age: ingress.age.clone(),
             // `internal/ingress/controller/store`: sorted by namespace and name from the last to the first, then by age.
@@ -96,7 +96,7 @@ impl<'r> Reading<'r> {
             claims,
             spelling,
             grouping: Grouping::new(ingress.name.clone(), annotations, ingress.settings, of_service),
-            around: IngressContext::new(ingress, ground, patterns),
+            context: IngressContext::new(ingress, inputs, patterns),
             faults: Vec::new(),
         }
     }

@@ -52,8 +52,8 @@ impl Reading<'_> {
     ) {
         let level = self.foreign().level(service);
         let Some(sign_in) = level.sign_in.clone().filter(|sign_in| !sign_in.has(text)) else { return };
-        let program = self.around.program(host, &sign_in.prefix).cloned();
-        let program = program.map(|program| self.around.at_port(program));
+        let program = self.context.program(host, &sign_in.prefix).cloned();
+        let program = program.map(|program| self.context.at_port(program));
         if program.is_none() {
             let prefix = shortened(&sign_in.prefix);
             let sentence = format!(
@@ -73,12 +73,12 @@ impl Reading<'_> {
 
     /// What a family with rules of its own for paths says of one.
     fn add_family_rules(&self, host: &Arc<str>, text: &str, path_type: &str, own: &mut OwnOptions) {
-        let canary = self.around.canary(host, text, path_type);
+        let canary = self.context.canary(host, text, path_type);
         if let Some(canary) = canary {
             own.label.push_str(&format!(" canary of {host}{text} {path_type}"));
             own.options.extend(canary.iter().map(|(name, value)| (*name, value.clone())));
         }
-        let is_literal = !self.around.has_patterns(host);
+        let is_literal = !self.context.has_patterns(host);
         let is_redirected = self.grouping.own().text("redirect-to").is_some();
         if is_literal && path_type != "Exact" && text.len() > 1 && text.ends_with('/') && !is_redirected {
             own.label.push_str(" with a slash");
@@ -101,7 +101,7 @@ impl Reading<'_> {
 
     /// What a family's `app-root` of any Ingress of the namespace says of `/` of a host.
     pub(super) fn add_root(&self, host: &Arc<str>, own: &mut OwnOptions) {
-        if let Some(root) = self.around.root(host) {
+        if let Some(root) = self.context.root(host) {
             own.label.push_str(&format!(" root of {host}"));
             own.options.extend(root.iter().map(|(name, value)| (*name, value.clone())));
         }

@@ -50,7 +50,7 @@ impl Reading<'_> {
 
     fn pattern_of(&self, host: &Arc<str>, text: &str, path: &HttpPath) -> Option<PathPattern> {
         let (annotations, path_type) = (self.grouping.annotations(), path.path_type.as_deref());
-        let rules = annotations.path_rules(text).filter(|_| self.around.has_patterns(host));
+        let rules = annotations.path_rules(text).filter(|_| self.context.has_patterns(host));
         if let Some(rules) = rules {
             return Some(PathPattern::OfFamily(rules.pattern(text)));
         }
@@ -175,7 +175,7 @@ impl Reading<'_> {
 
     /// What leads to a Service, at the port that is meant.
     pub(super) fn backend(&self, backend: &IngressBackend) -> Result<Backend, String> {
-        backend_of(backend).map(|backend| self.around.at_port(backend))
+        backend_of(backend).map(|backend| self.context.at_port(backend))
     }
 
     /// `path`: as it is written; without one it is for what no path takes.
@@ -192,7 +192,7 @@ impl Reading<'_> {
         let standing = if path.is_none() { ClaimPriority::Fallback } else { ClaimPriority::Asked };
         let tls = self.has_tls(&wanted.host);
         let rewrite = pattern.and_then(|pattern| pattern.rewrite.clone());
-        let protocol = self.around.protocol(&backend);
+        let protocol = self.context.protocol(&backend);
         let says = RouteSays { protocol, own };
         let group = self.grouping.number(path.unwrap_or_default(), &backend.service, rewrite, says);
         let cost = PatternCost::sum(

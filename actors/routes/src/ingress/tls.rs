@@ -13,11 +13,11 @@ use std::{
 impl Reading<'_> {
     /// Whether it, or for a family one beside it, has TLS for a host.
     pub(super) fn has_tls(&self, host: &str) -> bool {
-        let names = [host, self.around.named(host)];
+        let names = [host, self.context.named(host)];
         let has_wildcards = self.foreign().ingress.paths.is_some();
         names
             .into_iter()
-            .any(|name| self.ingress.tls_hosts.cover(name) || self.around.has_tls(name, has_wildcards))
+            .any(|name| self.ingress.tls_hosts.cover(name) || self.context.has_tls(name, has_wildcards))
     }
 
     /// TLS that servers answer themselves.

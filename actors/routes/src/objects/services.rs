@@ -55,7 +55,6 @@ impl fmt::Display for Missing {
     }
 }
 
-/// What is known of a Service.
 #[derive(Clone, Debug)]
 struct KnownService {
     options: Option<Written>,

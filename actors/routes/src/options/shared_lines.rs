@@ -27,7 +27,6 @@ pub(crate) struct SharedLines {
     pub limits_bodies: bool,
 }
 
-/// Lines of a profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SharedLinesProfile {
     /// What ends the names of its profiles.

@@ -312,9 +312,9 @@ impl RouteIndex {
     /// The Secrets and ConfigMaps as they are, at a time: what is found at the objects that name them may be other than before.
     pub(crate) fn set_secrets(&mut self, secrets: &SecretsAtTime) {
         let mut objects = self.named_objects.update(secrets);
-        if let Some(concerned) = self.certificates.update(secrets) {
+        if let Some(involved) = self.certificates.update(secrets) {
             let has = |(object, claims): &(&Arc<ObjectRef>, &Arc<Claims>)| {
-                concerned.concern(&object.namespace, claims)
+                involved.concern(&object.namespace, claims)
             };
             objects.extend(self.claims.iter().filter(has).map(|(object, _)| object.clone()));
         }
@@ -489,8 +489,8 @@ impl RouteIndex {
             let thing = Thing::Requests(wanted.clone());
             let mut is_different = false;
             let lookups = self.lookups.get(&wanted.host).into_iter().flatten();
-            let concerned = lookups.filter(|(path, _)| wanted.is_listed() || wanted.takes(path));
-            touched.objects.extend(concerned.map(|(_, object)| object.clone()));
+            let involved = lookups.filter(|(path, _)| wanted.is_listed() || wanted.takes(path));
+            touched.objects.extend(involved.map(|(_, object)| object.clone()));
             if decide(contest, &thing, &mut self.memory, self.clock.as_ref(), &self.owners) {
                 touched.objects.extend(contest.claimants.iter().map(|claimant| claimant.object.clone()));
                 if wanted.is_listed() {
@@ -542,9 +542,9 @@ impl RouteIndex {
             if is_other || spreading.contains(&host) {
                 for covered in self.hosts.covered_by(&host) {
                     // Whoever has no certificate there is told of one of the wildcard's.
-                    let told = self.hosts.get(&covered).filter(|_| is_other && host.starts_with("*."));
-                    let told = told.into_iter().flat_map(|host| host.routes.claimants.iter());
-                    touched.objects.extend(told.map(|claimant| claimant.object.clone()));
+                    let uncovered = self.hosts.get(&covered).filter(|_| is_other && host.starts_with("*."));
+                    let claimants = uncovered.into_iter().flat_map(|host| host.routes.claimants.iter());
+                    touched.objects.extend(claimants.map(|claimant| claimant.object.clone()));
                     let of_kind = if is_exact(&covered) { &mut exact } else { &mut wildcards };
                     of_kind.insert(covered);
                 }
@@ -559,8 +559,8 @@ impl RouteIndex {
         }
         for wildcard in regrouped {
             let different = self.hosts.choose_apart(&wildcard);
-            let concerned = different.iter().chain((!different.is_empty()).then_some(&wildcard));
-            for host in concerned.filter_map(|host| self.hosts.get(host)) {
+            let involved = different.iter().chain((!different.is_empty()).then_some(&wildcard));
+            for host in involved.filter_map(|host| self.hosts.get(host)) {
                 touched.objects.extend(host.tls.listed_by.clone());
                 let verifying = host.routes.claimants.iter().filter(|claimant| claimant.verifies);
                 touched.objects.extend(verifying.map(|claimant| claimant.object.clone()));
@@ -644,7 +644,6 @@ impl RouteIndex {
         self.hosts.get(host).map(|host| &host.tls)
     }
 
-    /// All hosts.
     pub(crate) fn hosts(&self) -> &Hosts {
         &self.hosts
     }

@@ -16,7 +16,7 @@ use crate::{
     findings::certificates::{NamedCertificates, SecretsAtTime},
     gateway::GatewayModel,
     ingress::{
-        self, IngressError, IngressGround,
+        self, IngressError, IngressInputs,
         class::{self, Classes},
     },
     objects::{
@@ -73,7 +73,7 @@ struct Table {
     source: Arc<Snapshot>,
     services: Services,
     referenced: ReferencedObjects,
-    ground: Ground,
+    settings: TableSettings,
     neighbours: Neighbours,
     index: RouteIndex,
     sets: Arc<Snapshot>,
@@ -85,7 +85,7 @@ struct Table {
 
 /// What, besides the objects themselves, decides who gets what.
 #[derive(Clone, Debug, PartialEq)]
-struct Ground {
+struct TableSettings {
     classes: Classes,
     owners: Arc<Owners>,
     /// Routes that one object may have.
@@ -145,12 +145,12 @@ impl Routes {
     #[must_use]
     pub fn beside(&mut self, config: &ActiveConfig, snapshots: &Snapshots) -> Snapshots {
         let most = config.spec.controller.limits.routes_per_object;
-        let ground = Ground {
+        let settings = TableSettings {
             classes: Classes::of(config, snapshots),
             owners: Arc::new(Owners::of(&config.spec)),
             most,
         };
-        let of_config_maps = ground.classes.findings();
+        let of_config_maps = settings.classes.findings();
         let hold = config.spec.controller.host_hold.or(HOLD);
         let clock = self.now.map(|now| Clock { now, hold }).filter(|clock| !clock.hold.is_zero());
         let reloads = ReloadsPerMinute::of(&config.spec.templating_settings.extra_context);
@@ -166,14 +166,14 @@ impl Routes {
         for name in known {
             // The objects of an on-demand store are not there to be looked at.
             let Some(source) = snapshots.get(&name).filter(|store| !store.is_on_demand()) else { continue };
-            let mut table = self.tables.remove(&name).unwrap_or_else(|| Table::new(&ground));
+            let mut table = self.tables.remove(&name).unwrap_or_else(|| Table::new(&settings));
             table.index.set_secrets(&secrets);
             table.index.set_pace(pace);
             if let Some(written) = self.unread.0.remove(&name) {
                 table.index.set_clock(clock);
                 table.index.remember(&written);
             }
-            let mut table = table.updated(source, services.clone(), &referenced, &ground, clock);
+            let mut table = table.updated(source, services.clone(), &referenced, &settings, clock);
             table.update_sets();
             let userlists = table.userlists.update(config, snapshots, &table.sets);
             all =
@@ -264,23 +264,23 @@ impl FoundTogether {
 }
 
 impl Table {
-    fn new(ground: &Ground) -> Self {
-        Self::around(RouteIndex::with_owners(ground.owners.clone()), ground.clone())
+    fn new(settings: &TableSettings) -> Self {
+        Self::with_index(RouteIndex::with_owners(settings.owners.clone()), settings.clone())
     }
 
     fn emptied(&self) -> Self {
-        Self::around(self.index.emptied(self.ground.owners.clone()), self.ground.clone())
+        Self::with_index(self.index.emptied(self.settings.owners.clone()), self.settings.clone())
     }
 
-    fn around(index: RouteIndex, ground: Ground) -> Self {
+    fn with_index(index: RouteIndex, settings: TableSettings) -> Self {
         let (sets, options) = (Arc::new(index.sets().clone()), Arc::new(index.options().clone()));
         let auth_targets = Arc::new(index.auth_targets().clone());
-        let class_settings = Arc::new(ground.classes.settings_store());
+        let class_settings = Arc::new(settings.classes.settings_store());
         Self {
             source: Arc::new(Snapshot::full()),
             services: Services::default(),
             referenced: ReferencedObjects::default(),
-            ground,
+            settings,
             neighbours: Neighbours::default(),
             index,
             sets,
@@ -296,13 +296,13 @@ impl Table {
         source: &Arc<Snapshot>,
         services: Option<Arc<Snapshot>>,
         referenced: &ReferencedStores,
-        ground: &Ground,
+        settings: &TableSettings,
         clock: Option<Clock>,
     ) -> Self {
-        let services = self.services.update(services, &ground.classes.options);
+        let services = self.services.update(services, &settings.classes.options);
         let naming = self.referenced.update(referenced);
-        if self.ground != *ground {
-            self = self.on(ground, clock);
+        if self.settings != *settings {
+            self = self.on(settings, clock);
         }
         self.index.set_clock(clock);
         let is_unchanged =
@@ -316,18 +316,18 @@ impl Table {
             let object = difference.after.or(difference.before).map(|(object, _)| object);
             if let Some(object) = object {
                 let is_there = difference.after.is_some();
-                self.neighbours.note(object, is_there, &ground.classes, &mut again);
+                self.neighbours.note(object, is_there, &settings.classes, &mut again);
             }
         }
-        let around = IngressGround {
+        let inputs = IngressInputs {
             services: &self.services,
             neighbours: &self.neighbours,
             referenced: &self.referenced,
         };
         let changes = in_batches(source.differences_from(&before), |d| match (d.after, d.before) {
-            (Some((object, _)), _) => Some(changed(object, ground, &around)),
+            (Some((object, _)), _) => Some(changed(object, settings, &inputs)),
             (None, Some((object, _))) => {
-                around.referenced.forget(&name_of(&object.reference));
+                inputs.referenced.forget(&name_of(&object.reference));
                 Some((object.reference.clone(), None))
             }
             (None, None) => None,
@@ -340,7 +340,7 @@ impl Table {
             leading.iter().map(|object| name_of(object)).collect();
         leading.extend(naming);
         let leading = leading.iter().filter_map(|(namespace, name)| source.get(namespace, name));
-        let leading = in_batches(leading, |object| changed(object, ground, &around));
+        let leading = in_batches(leading, |object| changed(object, settings, &inputs));
         self.index.update(leading.chain(changes.flatten()));
         self
     }
@@ -358,19 +358,19 @@ impl Table {
     }
 
     /// The same objects where other classes are ours, or hosts belong to others: all of them are read anew.
-    fn on(self, ground: &Ground, clock: Option<Clock>) -> Self {
+    fn on(self, settings: &TableSettings, clock: Option<Clock>) -> Self {
         let Self { source, mut services, referenced, mut index, userlists, .. } = self;
-        services.read_again(&ground.classes.options);
+        services.read_again(&settings.classes.options);
         index.set_clock(clock);
-        index.set_owners(ground.owners.clone());
+        index.set_owners(settings.owners.clone());
         let mut neighbours = Neighbours::default();
         for object in source.iter() {
-            neighbours.note(object, true, &ground.classes, &mut HashSet::new());
+            neighbours.note(object, true, &settings.classes, &mut HashSet::new());
         }
-        let around = IngressGround { services: &services, neighbours: &neighbours, referenced: &referenced };
-        index.update(in_batches(source.iter(), |object| changed(object, ground, &around)));
-        let around = Self::around(index, ground.clone());
-        Self { source, services, referenced, userlists, neighbours, ..around }
+        let inputs = IngressInputs { services: &services, neighbours: &neighbours, referenced: &referenced };
+        index.update(in_batches(source.iter(), |object| changed(object, settings, &inputs)));
+        let table = Self::with_index(index, settings.clone());
+        Self { source, services, referenced, userlists, neighbours, ..table }
     }
 }
 
@@ -378,10 +378,14 @@ fn name_of(ingress: &ObjectRef) -> ReferencingIngress {
     (ingress.namespace.clone(), ingress.name.clone())
 }
 
-fn changed(object: &Object, ground: &Ground, around: &IngressGround<'_>) -> (Arc<ObjectRef>, Option<Claims>) {
-    around.referenced.forget(&name_of(&object.reference));
-    let claims = match ingress::claims(&object.json.bytes(), &ground.classes, around) {
-        Ok(claims) => Some(claims.within(ground.most)),
+fn changed(
+    object: &Object,
+    settings: &TableSettings,
+    inputs: &IngressInputs<'_>,
+) -> (Arc<ObjectRef>, Option<Claims>) {
+    inputs.referenced.forget(&name_of(&object.reference));
+    let claims = match ingress::claims(&object.json.bytes(), &settings.classes, inputs) {
+        Ok(claims) => Some(claims.within(settings.most)),
         Err(IngressError::OtherClass) => None,
         Err(why @ IngressError::Unreadable(_)) => Some(unreadable(&object.reference, why.to_string())),
     };

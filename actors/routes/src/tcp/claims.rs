@@ -180,7 +180,6 @@ impl AskedPorts {
     }
 }
 
-/// The ports of a Service.
 #[derive(Deserialize)]
 struct TcpServicePorts {
     spec: Option<TcpServiceSpec>,

@@ -51,7 +51,7 @@ pub(crate) struct TcpModel {
     services: Arc<Snapshot>,
     /// The custom resources as they were read, by the name of the watched resource.
     resources: BTreeMap<Arc<str>, Arc<Snapshot>>,
-    ground: Option<TcpGround>,
+    inputs: Option<TcpInputs>,
     asked: BTreeMap<Arc<ObjectRef>, AskedPorts>,
     sets: Arc<Snapshot>,
     /// Of ports whose holder has TLS end here.
@@ -65,7 +65,7 @@ pub(crate) struct TcpModel {
 
 /// What decides besides the objects themselves.
 #[derive(Clone, Debug, PartialEq)]
-struct TcpGround {
+struct TcpInputs {
     listed: ListedPorts,
     settings: Settings,
     config_maps: Vec<config_maps::NamedConfigMap>,
@@ -76,7 +76,7 @@ impl Default for TcpModel {
         Self {
             services: Arc::new(Snapshot::full()),
             resources: BTreeMap::new(),
-            ground: None,
+            inputs: None,
             asked: BTreeMap::new(),
             sets: Arc::new(empty()),
             tls: BTreeMap::new(),
@@ -117,26 +117,26 @@ impl TcpModel {
             return all;
         };
         let context = &config.spec.templating_settings.extra_context;
-        let ground = TcpGround {
+        let inputs = TcpInputs {
             listed: ListedPorts::of(context),
             settings: Settings::of(context),
             config_maps: config_maps::named(context),
         };
-        let is_new = self.ground.as_ref() != Some(&ground);
+        let is_new = self.inputs.as_ref() != Some(&inputs);
         let mut is_moved = std::mem::take(&mut self.is_outdated) || is_new;
         if is_new {
             let certificates = std::mem::take(&mut self.certificates);
             *self = Self { certificates, ..Self::default() };
         }
-        is_moved |= self.read_services(&services, &ground.settings);
+        is_moved |= self.read_services(&services, &inputs.settings);
         is_moved |= self.read_resources(config, snapshots);
-        let (of_config_maps, missing) = config_maps::read(config, snapshots, &ground.config_maps);
+        let (of_config_maps, missing) = config_maps::read(config, snapshots, &inputs.config_maps);
         is_moved |= self.replace_config_maps(of_config_maps);
         if is_moved {
-            self.decide(&ground, &services);
+            self.decide(&inputs, &services);
         }
-        self.write_ports(&ground, &missing);
-        self.ground = Some(ground);
+        self.write_ports(&inputs, &missing);
+        self.inputs = Some(inputs);
         all.with(store_of(NEEDS), self.sets.clone()).with(store_of(PORTS), self.ports.clone())
     }
 
@@ -203,11 +203,11 @@ impl TcpModel {
         is_moved
     }
 
-    fn decide(&mut self, ground: &TcpGround, services: &Arc<Snapshot>) {
+    fn decide(&mut self, inputs: &TcpInputs, services: &Arc<Snapshot>) {
         let claims = self.asked.values().flat_map(|asked| &asked.claims);
         let certificates: HashSet<_> = claims.filter_map(|claim| claim.tls.as_ref()?.secret()).collect();
         self.certificates.name_only(&certificates);
-        let contest = PortContest { listed: &ground.listed, services, certificates: &self.certificates };
+        let contest = PortContest { listed: &inputs.listed, services, certificates: &self.certificates };
         let PortHolders { sets, tls, found } = PortHolders::of(&self.asked, &contest);
         self.sets = Arc::new(merged(&self.sets, sets));
         self.tls = tls;
@@ -222,14 +222,14 @@ impl TcpModel {
     }
 
     /// The listed ports, with who has them as far as the frontend must know.
-    fn write_ports(&mut self, ground: &TcpGround, missing: &[String]) {
+    fn write_ports(&mut self, inputs: &TcpInputs, missing: &[String]) {
         let of = |port: u16| match self.tls.get(&port) {
             Some(tls) => json!({"port": port, "tls": tls.json()}),
             None => json!({ "port": port }),
         };
-        let ports: Vec<Value> = ground.listed.iter().map(of).collect();
+        let ports: Vec<Value> = inputs.listed.iter().map(of).collect();
         let json = json!({"metadata": {"namespace": "", "name": "all"}, "ports": ports,
-            "problems": ground.listed.problems, "missing": missing});
+            "problems": inputs.listed.problems, "missing": missing});
         let mut store = empty();
         put(&mut store, PORTS, ["", "all"], &json);
         self.ports = Arc::new(merged(&self.ports, store));

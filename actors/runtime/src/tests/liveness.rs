@@ -61,9 +61,9 @@ fn a_blocked_actor_and_its_arbiter_fail_liveness_by_name_until_they_return() {
         let blocked = kept.mailbox().send(BlockUntil(released));
         // On a busy machine others may be late for a moment, too.
         until(|| {
-            let complaints = health.why_not_live();
+            let reasons = health.why_not_live();
             let is_told =
-                |begin: &str, end: &str| complaints.iter().any(|c| c.starts_with(begin) && c.ends_with(end));
+                |begin: &str, end: &str| reasons.iter().any(|c| c.starts_with(begin) && c.ends_with(end));
             is_told("actor validate has been busy for ", "last message BlockUntil")
                 && is_told("arbiter validation has not answered for ", "")
         })
@@ -93,8 +93,8 @@ fn a_blocked_observer_and_its_arbiter_are_named_and_the_process_stays_live() {
         let (release, released) = mpsc::channel();
         let blocked = kept.mailbox().send(BlockUntil(released));
         until(|| {
-            let complaints = health.why_not_observed();
-            let is_told = |begin: &str| complaints.iter().any(|complaint| complaint.starts_with(begin));
+            let reasons = health.why_not_observed();
+            let is_told = |begin: &str| reasons.iter().any(|reason| reason.starts_with(begin));
             is_told("actor metrics has been busy for ") && is_told("arbiter observe has not answered for ")
         })
         .await;

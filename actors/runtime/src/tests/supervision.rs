@@ -107,9 +107,9 @@ async fn over_budget_the_actor_is_dead_not_live_by_name_and_escalated_once() {
     assert_eq!(kept.exited().await, Exit::Dead);
     assert_eq!(*crate::stats::lock(&escalated), ["subject"]);
     assert_eq!(kept.state().state, Lifecycle::Dead);
-    let complaints = supervision.health.why_not_live();
-    assert_eq!(complaints.len(), 1);
-    assert!(complaints[0].starts_with("actor subject is dead: boom in handle"), "{complaints:?}");
+    let reasons = supervision.health.why_not_live();
+    assert_eq!(reasons.len(), 1);
+    assert!(reasons[0].starts_with("actor subject is dead: boom in handle"), "{reasons:?}");
     let lost = ask(&kept.mailbox(), 1).await.expect_err("nobody is there");
     assert!(lost.to_string().contains("subject"));
 }

@@ -48,9 +48,10 @@ fn rendered(config: &Arc<ActiveConfig>, generation: u64) -> Arc<Rendered> {
     Arc::new(Rendered::of(Generation(generation), config.clone(), stores(), bundle()))
 }
 
-fn heard(rendered: &Rendered, generation: u64) -> Arc<Rendered> {
-    let hindsight = PreviousFailures { heard: Some(Generation(generation)), ..PreviousFailures::default() };
-    Arc::new(Rendered { hindsight, ..rendered.clone() })
+fn with_report(rendered: &Rendered, generation: u64) -> Arc<Rendered> {
+    let previous_failures =
+        PreviousFailures { newest_report: Some(Generation(generation)), ..PreviousFailures::default() };
+    Arc::new(Rendered { previous_failures, ..rendered.clone() })
 }
 
 fn why() -> Diagnostic {
@@ -79,7 +80,7 @@ fn shown(step: &NextCheckStep) -> String {
         NextCheckStep::CheckLater { refuses } => format!("later{}", and(refuses)),
         NextCheckStep::FailAndCheckLater => "fails, later".into(),
         NextCheckStep::Fail { found, refuses } => {
-            format!("fails: {} ({}){}", names(&found.culprits), names(&found.suspects), and(refuses))
+            format!("fails: {} ({}){}", names(&found.proven), names(&found.suspects), and(refuses))
         }
     }
 }
@@ -107,7 +108,7 @@ fn what_follows_a_search_depends_on_what_is_found_and_on_whether_anything_good_i
     let templates = || Some(Nobodys::Templates(why()));
     let machine = || Some(Nobodys::Machine(why()));
     let (decided, undecided, known, unknown) = (false, true, true, false);
-    for (is_undecided, is_known, culprits, suspects, nobodys, expected) in [
+    for (is_undecided, is_known, proven, suspects, nobodys, expected) in [
         (decided, known, "a", "", None, "fails: a ()"),
         (decided, known, "a", "b", None, "fails: a (b)"),
         (decided, known, "", "", templates(), "fails:  (), refused"),
@@ -126,7 +127,7 @@ fn what_follows_a_search_depends_on_what_is_found_and_on_whether_anything_good_i
         (undecided, unknown, "", "a b", None, "at length (a b)"),
     ] {
         let history = CheckHistory::new(is_known.then(|| rendered(&config, 1)), None);
-        let found = FailureCauses { culprits: failing(culprits), suspects: failing(suspects), nobodys };
+        let found = FailureCauses { proven: failing(proven), suspects: failing(suspects), nobodys };
         let told = format!("{found:?}");
         let next = history.after_search(&failed(rendered(&config, 2), is_undecided), found);
         assert_eq!(shown(&next), expected, "undecided: {is_undecided}, good: {is_known}, {told}");
@@ -157,17 +158,17 @@ fn where_the_whole_comes_to_no_end_whoever_is_not_cleared_waits_or_whoever_chang
 }
 
 #[test]
-fn what_is_judged_is_not_checked_again_nor_what_most_likely_holds_the_mistake_complained_of() {
+fn what_is_validated_is_not_checked_again_nor_what_most_likely_holds_the_reported_mistake() {
     let config = config(true);
     let (first, nobody) = (rendered(&config, 1), BTreeMap::new());
     let mut history = CheckHistory::default();
     assert_eq!(history.time_of(&first, &nobody), CheckTime::Now);
     history.refused(first.clone());
     assert_eq!(history.time_of(&first, &nobody), CheckTime::Never);
-    history.complained(Generation(1));
+    history.reported(Generation(1));
     let second = rendered(&config, 2);
     assert_eq!(history.time_of(&second, &nobody), CheckTime::Never);
-    assert_eq!(history.time_of(&heard(&second, 1), &nobody), CheckTime::Now);
+    assert_eq!(history.time_of(&with_report(&second, 1), &nobody), CheckTime::Now);
 }
 
 #[test]
@@ -213,16 +214,16 @@ fn checks_that_say_nothing_are_ever_further_apart_until_one_is_decided() {
 }
 
 #[test]
-fn templates_are_complained_of_only_if_they_are_others_than_those_that_passed() {
+fn templates_are_reported_only_if_they_are_others_than_those_that_passed() {
     let (config, another) = (config(true), config(true));
     let history = CheckHistory::new(Some(rendered(&config, 1)), None);
-    let complaint = |config, found| history.complaint(&rendered(config, 2), found, Duration::ZERO);
+    let report = |config, found| history.failure_report(&rendered(config, 2), found, Duration::ZERO);
     let templates = || FailureCauses { nobodys: Some(Nobodys::Templates(why())), ..FailureCauses::default() };
-    assert!(complaint(&config, templates()).is_none());
-    assert_eq!(complaint(&another, templates()).unwrap().templates, Some(why()));
-    assert!(complaint(&config, FailureCauses::default()).is_none());
-    let of_object = FailureCauses { culprits: failing("a"), ..FailureCauses::default() };
-    assert_eq!(names(&complaint(&config, of_object).unwrap().objects), "a");
+    assert!(report(&config, templates()).is_none());
+    assert_eq!(report(&another, templates()).unwrap().templates, Some(why()));
+    assert!(report(&config, FailureCauses::default()).is_none());
+    let of_object = FailureCauses { proven: failing("a"), ..FailureCauses::default() };
+    assert_eq!(names(&report(&config, of_object).unwrap().objects), "a");
 }
 
 #[test]

@@ -137,9 +137,9 @@ async fn echo(request: Request<Incoming>) -> Response<Full<Bytes>> {
         text.push_str(&format!("{name}: {}\n", String::from_utf8_lossy(value.as_bytes())));
     }
     text.push('\n');
-    let mut told = text.into_bytes();
-    told.extend_from_slice(&body);
-    let mut response = Response::new(Full::new(told.into()));
+    let mut content = text.into_bytes();
+    content.extend_from_slice(&body);
+    let mut response = Response::new(Full::new(content.into()));
     *response.headers_mut() = arrived(&line, &head.headers);
     if head.headers.contains_key(CHECK) {
         answer_as_asked(&mut response, &head.headers);
@@ -161,8 +161,8 @@ fn answer_as_asked(response: &mut Response<Full<Bytes>>, headers: &HeaderMap) {
 
 /// `arrived: GET /path`, and for each header `NAME: VALUE` that arrived `arrived-NAME: VALUE`.
 fn arrived(line: &str, headers: &HeaderMap) -> HeaderMap {
-    let mut told = HeaderMap::new();
-    told.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+    let mut arrived = HeaderMap::new();
+    arrived.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
     let mut left = MOST_TOLD;
     let line = HeaderValue::try_from(line).ok().map(|line| (HeaderName::from_static(ARRIVED), line));
     let headers = headers.iter().filter_map(|(name, value)| {
@@ -174,7 +174,7 @@ fn arrived(line: &str, headers: &HeaderMap) -> HeaderMap {
             break;
         }
         left -= size;
-        told.append(name, value);
+        arrived.append(name, value);
     }
-    told
+    arrived
 }

@@ -125,16 +125,16 @@ impl Runnable {
     pub fn as_of_original(&self, output: &str, file: &str) -> String {
         let mark = format!("{file}:");
         let mut parts = output.split(&*mark);
-        let mut told = parts.next().unwrap_or_default().to_owned();
+        let mut text = parts.next().unwrap_or_default().to_owned();
         for part in parts {
             let digits = part.len() - part.trim_start_matches(|c: char| c.is_ascii_digit()).len();
             let (number, rest) = part.split_at(digits);
             let origin =
                 number.parse::<usize>().ok().and_then(|number| self.origins.get(number.checked_sub(1)?));
             let number = origin.map_or_else(|| number.to_owned(), usize::to_string);
-            told.push_str(&format!("{mark}{number}{rest}"));
+            text.push_str(&format!("{mark}{number}{rest}"));
         }
-        told
+        text
     }
 
     fn push(&mut self, lines: &str, origin: usize) {

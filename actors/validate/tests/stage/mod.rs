@@ -15,13 +15,14 @@ use haptic_validate::{
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio::sync::mpsc;
 
-/// What a render made, which had heard of complaints up to `heard`.
-pub fn of_bundle(generation: u64, bundle: Bundle, heard: Option<u64>) -> Rendered {
+/// What a render made that had received reports up to `newest_report`.
+pub fn of_bundle(generation: u64, bundle: Bundle, newest_report: Option<u64>) -> Rendered {
     let spec = r#"{"credentialsSecretRef":{"name":"c"},"podSelector":{"matchLabels":{"a":"b"}}}"#;
     let config = Arc::new(ActiveConfig::of("edge", "haptic", serde_json::from_str(spec).unwrap()));
-    let hindsight = PreviousFailures { heard: heard.map(Generation), ..PreviousFailures::default() };
+    let previous_failures =
+        PreviousFailures { newest_report: newest_report.map(Generation), ..PreviousFailures::default() };
     let snapshots = stores_of(&bundle);
-    Rendered { hindsight, ..Rendered::of(Generation(generation), config, snapshots, bundle) }
+    Rendered { previous_failures, ..Rendered::of(Generation(generation), config, snapshots, bundle) }
 }
 
 /// Stores with all objects that a bundle has blocks of, but for those without a namespace.
@@ -41,7 +42,7 @@ pub struct Stage {
     pub rendered: Publisher<Option<Arc<Rendered>>>,
     pub validated: Topic<Option<Arc<Validated>>>,
     pub refused: Topic<Option<Arc<Refused>>>,
-    pub complaints: Topic<FailureReports>,
+    pub failure_reports: Topic<FailureReports>,
     pub told: mpsc::Receiver<Envelope<Event>>,
     pub pods: Publisher<BTreeMap<HaproxyPod, PodState>>,
     _fleet: Publisher<Fleet>,
@@ -52,7 +53,7 @@ pub fn stage(checker: Checker) -> Stage {
     let (rendered_writer, rendered) = topic(None);
     let (validated_writer, validated) = topic(None);
     let (refused_writer, refused) = topic(None);
-    let (complaints_writer, complaints) = topic(FailureReports::new());
+    let (failure_reports_writer, failure_reports) = topic(FailureReports::new());
     let (events, told) = Events::channel(64);
     let (_fleet, fleet) = topic(Fleet::default());
     let (pods, states) = topic(BTreeMap::new());
@@ -61,7 +62,7 @@ pub fn stage(checker: Checker) -> Stage {
         candidate: Arc::new(topic(None).0),
         validated: Arc::new(validated_writer),
         refused: Arc::new(refused_writer),
-        complaints: Arc::new(complaints_writer),
+        failure_reports: Arc::new(failure_reports_writer),
         events,
     };
     let supervision = Supervision::new(Health::default());
@@ -70,7 +71,7 @@ pub fn stage(checker: Checker) -> Stage {
         &supervision,
         move |own| ValidateActor::new(own, options.clone()),
     );
-    Stage { rendered: rendered_writer, validated, refused, complaints, told, pods, _fleet, _actor }
+    Stage { rendered: rendered_writer, validated, refused, failure_reports, told, pods, _fleet, _actor }
 }
 
 /// A pod.

@@ -319,7 +319,7 @@ impl KubernetesSource {
 struct Watches {
     tasks: JoinSet<WatchFuture>,
     by_scope: BTreeMap<ListScope, AbortHandle>,
-    told: bool,
+    is_reported: bool,
 }
 
 impl Watches {
@@ -331,10 +331,10 @@ impl Watches {
         served: &Arc<Served>,
         out: &Sender<Update>,
     ) -> Result<(), WatchEnd> {
-        if self.told && self.by_scope.keys().eq(&scopes) {
+        if self.is_reported && self.by_scope.keys().eq(&scopes) {
             return Ok(());
         }
-        self.told = true;
+        self.is_reported = true;
         self.by_scope.retain(|scope, watch| {
             let stays = scopes.contains(scope);
             if !stays {

@@ -56,7 +56,6 @@ impl ObjectSource {
     }
 }
 
-/// One watch's source.
 #[derive(Debug)]
 pub(crate) enum WatchSource {
     Kubernetes(KubernetesSource, Option<Arc<OnDemand>>),

@@ -71,8 +71,8 @@ fn names(writer: &StoreWriter) -> String {
     names.collect::<Vec<_>>().join(" ")
 }
 
-fn left_out(writer: &StoreWriter) -> [usize; 4] {
-    writer.left_out().unwrap().counts().map(|(_, count)| count)
+fn rejected(writer: &StoreWriter) -> [usize; 4] {
+    writer.rejected().unwrap().counts().map(|(_, count)| count)
 }
 
 const JUNK: [(&str, &str, i64); 6] = [
@@ -87,14 +87,14 @@ const JUNK: [(&str, &str, i64); 6] = [
 #[test]
 fn of_too_many_in_a_namespace_the_oldest_are_in_and_other_namespaces_do_not_notice() {
     let mut writer = listed(Snapshot::full(), &JUNK);
-    assert_eq!((names(&writer).as_str(), left_out(&writer)), ("c d e f", [0, 2, 0, 0]));
+    assert_eq!((names(&writer).as_str(), rejected(&writer)), ("c d e f", [0, 2, 0, 0]));
     writer.take_changes();
     put(&mut writer, "junk", "late", 9);
     put(&mut writer, "junk", "a", 6);
     assert_eq!(writer.take_changes(), None, "who is left out changes nothing");
     put(&mut writer, "shop", "x", 99);
     put(&mut writer, "junk", "c", 4);
-    assert_eq!((names(&writer).as_str(), left_out(&writer)), ("c d e f x", [0, 3, 0, 0]));
+    assert_eq!((names(&writer).as_str(), rejected(&writer)), ("c d e f x", [0, 3, 0, 0]));
     assert!(writer.wanting().is_empty());
 }
 
@@ -127,12 +127,12 @@ fn a_place_that_is_free_is_asked_for_once_and_taken_by_the_oldest_of_those_left_
     gone(&mut writer, "junk", "e");
     assert_eq!(writer.wanting(), [ListScope::from("junk")].into());
     writer.apply(Update::OfferBegun("junk".into()));
-    assert!(writer.wanting().is_empty() && writer.left_out().is_none());
+    assert!(writer.wanting().is_empty() && writer.rejected().is_none());
     for (name, created) in [("b", 5), ("c", 4), ("d", 3), ("f", 1)] {
         writer.apply(Update::Offered("junk".into(), object("junk", name, created)));
     }
     writer.apply(Update::OfferEnded("junk".into()));
-    assert_eq!((names(&writer).as_str(), left_out(&writer)), ("b c d f", [0, 0, 0, 0]));
+    assert_eq!((names(&writer).as_str(), rejected(&writer)), ("b c d f", [0, 0, 0, 0]));
     assert!(writer.wanting().is_empty());
 }
 
@@ -161,17 +161,17 @@ fn an_object_that_is_too_large_is_left_out_and_one_that_becomes_so_stays_as_it_w
     writer.take_changes();
     writer.apply(too_large("small"));
     writer.apply(too_large("big"));
-    assert_eq!((names(&writer).as_str(), left_out(&writer)), ("small", [2, 0, 0, 0]));
+    assert_eq!((names(&writer).as_str(), rejected(&writer)), ("small", [2, 0, 0, 0]));
     assert_eq!(writer.take_changes(), None);
-    let replaced: Vec<bool> = writer.left_out().unwrap().oversized.iter().map(|o| o.replaced).collect();
+    let replaced: Vec<bool> = writer.rejected().unwrap().oversized.iter().map(|o| o.replaced).collect();
     assert_eq!(replaced, [false, true], "big, small");
     // The next list says the same.
     writer.apply(Update::ListBegun("".into()));
     writer.apply(too_large("small"));
     writer.apply(Update::ListEnded("".into()));
-    assert_eq!((names(&writer).as_str(), left_out(&writer)), ("small", [1, 0, 0, 0]));
+    assert_eq!((names(&writer).as_str(), rejected(&writer)), ("small", [1, 0, 0, 0]));
     put(&mut writer, "shop", "small", 1);
-    assert_eq!((left_out(&writer), writer.snapshot().len()), ([0, 0, 0, 0], 1));
+    assert_eq!((rejected(&writer), writer.snapshot().len()), ([0, 0, 0, 0], 1));
 }
 
 #[test]
@@ -183,11 +183,11 @@ fn a_full_store_gives_up_the_newest_of_whoever_takes_most() {
     for number in 0..40 {
         writer.apply(Update::Put("".into(), sized("junk", &format!("{number:02}"), number, 3 * KIB)));
     }
-    assert_eq!((writer.snapshot().len(), left_out(&writer)), (16, [0, 0, 24, 0]));
+    assert_eq!((writer.snapshot().len(), rejected(&writer)), (16, [0, 0, 24, 0]));
     for number in 0..4 {
         writer.apply(Update::Put("".into(), sized("shop", &format!("s{number}"), 100 + number, 3 * KIB)));
     }
-    assert_eq!((writer.snapshot().len(), left_out(&writer)), (16, [0, 0, 28, 0]));
+    assert_eq!((writer.snapshot().len(), rejected(&writer)), (16, [0, 0, 28, 0]));
     assert!(names(&writer).ends_with("10 11 s0 s1 s2 s3"), "{}", names(&writer));
 }
 
@@ -208,6 +208,6 @@ fn thousands_of_objects_of_one_namespace_never_take_more_memory_than_it_may() {
     writer.apply(Update::Listed("".into(), object("shop", "x", 1)));
     writer.apply(Update::ListEnded("".into()));
     assert_eq!((most, writer.snapshot().len()), ((1000, 2000), 1001));
-    assert_eq!(left_out(&writer), [0, 9000, 0, 0]);
+    assert_eq!(rejected(&writer), [0, 9000, 0, 0]);
     assert!(names(&writer).starts_with("9000 9001 "));
 }

@@ -132,11 +132,14 @@ async fn compare(args: &MigrateCompareArgs) -> Result<(), CommandFailure> {
     drop(sent);
     let report = run.done(args)?;
     for ingress in &missing {
-        output::complain(&format!("Ingress {}/{} is not in the recording", ingress.namespace, ingress.name));
+        output::print_problem(&format!(
+            "Ingress {}/{} is not in the recording",
+            ingress.namespace, ingress.name
+        ));
     }
     if left_out.get() > 0 {
         let count = left_out.get();
-        output::complain(&format!(
+        output::print_problem(&format!(
             "{count} requests were not sent: an Ingress is asked for by {MOST_REQUESTS} at the most, none of them longer than 8 KiB"
         ));
     }
@@ -176,7 +179,7 @@ fn open(file: &Path, family: Family) -> Result<ComparisonReader<BufReader<File>>
 
 fn warn_of_headers(headers: &[String], head: &ComparisonHead) {
     for name in headers.iter().filter(|name| !head.headers.contains(name)) {
-        output::complain(&format!(
+        output::print_problem(&format!(
             "the recording was made without the header {name}, which does not count for that"
         ));
     }
@@ -194,7 +197,7 @@ fn rules(args: &MigrateCompareArgs) -> Result<SideRules, CommandFailure> {
     let asks_in_clear = args.reference.iter().any(|url| url.starts_with("http://"))
         || args.ours.iter().any(|url| url.scheme == ComparedScheme::Http);
     if args.credentials.is_some() && asks_in_clear {
-        output::complain("passwords are sent in clear over http://: whoever is on the way reads them");
+        output::print_problem("passwords are sent in clear over http://: whoever is on the way reads them");
     }
     Ok(SideRules {
         limit: Duration::from_secs(args.timeout),

@@ -60,15 +60,15 @@ fn to_annotations(
             all += removed;
             stays += kept.len();
             for (annotation, sentence) in kept {
-                output::complain(&format!("Ingress {name}: {annotation} stays: {sentence}"));
+                output::print_problem(&format!("Ingress {name}: {annotation} stays: {sentence}"));
             }
             if let Some(why) = why {
                 refused += 1;
-                output::complain(&format!("Ingress {name} stays as it is: {why}"));
+                output::print_problem(&format!("Ingress {name} stays as it is: {why}"));
             }
         }
     }
-    output::complain(&format!(
+    output::print_problem(&format!(
         "annotations: {all} converted, {stays} stay; Ingresses that cannot be edited: {refused}"
     ));
     exit(refused, stays)
@@ -91,19 +91,19 @@ fn to_routes(
             all += routes;
             not_carried += left.len();
             for sentence in left {
-                output::complain(&format!("Ingress {name}: not carried: {sentence}"));
+                output::print_problem(&format!("Ingress {name}: not carried: {sentence}"));
             }
             if let Some(why) = stays {
                 kept += 1;
-                output::complain(&format!("Ingress {name} stays: {why}"));
+                output::print_problem(&format!("Ingress {name} stays: {why}"));
             }
             if let Some(why) = why {
                 refused += 1;
-                output::complain(&format!("Ingress {name} stays as it is: {why}"));
+                output::print_problem(&format!("Ingress {name} stays as it is: {why}"));
             }
         }
     }
-    output::complain(&format!(
+    output::print_problem(&format!(
         "HTTPRoutes: {all}; not carried: {not_carried}; Ingresses that stay: {kept}, that cannot be edited: {refused}"
     ));
     exit(refused, not_carried + kept)

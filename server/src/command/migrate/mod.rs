@@ -95,7 +95,7 @@ async fn read(
     let reading = async { objects::read(&config.spec, &source).await.map_err(CommandFailure::Because) };
     let read = process::until_signal(reading).await?;
     for sentence in &read.problems {
-        output::complain(
+        output::print_problem(
             &copy.as_ref().map_or_else(|| sentence.clone(), |copy| copy.as_of_original(sentence)),
         );
     }

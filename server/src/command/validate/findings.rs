@@ -20,7 +20,7 @@ pub(super) struct Examined {
     /// Problems of the configuration, and of what it renders.
     pub diagnostics: Vec<Diagnostic>,
     /// Blocks that are rendered anew each time, and for how many objects that was so.
-    pub untracked: BTreeMap<ImpureBlock, usize>,
+    pub uncacheable: BTreeMap<ImpureBlock, usize>,
     /// What came of the tests.
     pub tests: Report,
     /// Content by path, when that was asked for.

@@ -61,7 +61,7 @@ fn case(of: &str, test: &TestResult) -> String {
         return format!("{head}/>\n");
     }
     let failed = test.assertions.iter().filter(|assertion| !assertion.passed);
-    let told = failed.map(|assertion| {
+    let failures = failed.map(|assertion| {
         let lines = assertion
             .lines
             .iter()
@@ -69,9 +69,9 @@ fn case(of: &str, test: &TestResult) -> String {
         let error = assertion.error.as_deref().unwrap_or_default();
         format!("{}: {error}\n{}", assertion.title(), lines.collect::<String>())
     });
-    let told: String = test.error.iter().map(|error| format!("{error}\n")).chain(told).collect();
-    let first = told.lines().next().unwrap_or_default();
-    format!("{head}><failure message=\"{}\">{}</failure></testcase>\n", escaped(first), escaped(&told))
+    let text: String = test.error.iter().map(|error| format!("{error}\n")).chain(failures).collect();
+    let first = text.lines().next().unwrap_or_default();
+    format!("{head}><failure message=\"{}\">{}</failure></testcase>\n", escaped(first), escaped(&text))
 }
 
 fn seconds(took: Duration) -> String {

@@ -21,7 +21,7 @@ fn of_one(findings: &Examined) -> Value {
         .map(|d| json!({"severity": d.severity, "source": d.source, "message": d.to_string(), "details": d}))
         .collect();
     let blocks: Vec<Value> = findings
-        .untracked
+        .uncacheable
         .iter()
         .map(|(block, objects)| {
             json!({"template": block.template, "line": block.line, "column": block.column,

@@ -170,9 +170,9 @@ async fn check_render(
         fleet: &fleet,
         limits: &RenderLimits::default(),
     });
-    found.untracked = compiled.impure_blocks().into_iter().map(|block| (block, 0)).collect();
+    found.uncacheable = compiled.impure_blocks().into_iter().map(|block| (block, 0)).collect();
     for seen in renderer.uncacheable(&**compiled) {
-        *found.untracked.entry(seen.block).or_default() += seen.count;
+        *found.uncacheable.entry(seen.block).or_default() += seen.count;
     }
     let rendering = rendering.or_else(|problems| {
         found.diagnostics.extend(problems);
@@ -180,7 +180,7 @@ async fn check_render(
         render_once(compiled, config, snapshots, &fleet).map(|(rendering, _left_out)| rendering)
     });
     if let Ok(rendering) = rendering {
-        found.diagnostics.extend(rendering.told());
+        found.diagnostics.extend(rendering.diagnostics());
         found.diagnostics.extend(maps::doubtful(&rendering.bundle));
         let verdict = checker.check(&rendering.bundle, &[version]).await;
         found.diagnostics.extend(verdict.diagnostics);
@@ -221,7 +221,7 @@ async fn run_tests(args: &ValidateArgs, suite: &Suite, found: &mut Examined) {
 fn report(args: &ValidateArgs, all: &[Examined]) -> Result<(), CommandFailure> {
     match args.output {
         ValidateOutput::Summary => all.iter().try_for_each(|findings| {
-            output::complain_about(&findings.diagnostics);
+            output::print_problems(&findings.diagnostics);
             output::print(&summary::text(findings, args.verbose))
         }),
         ValidateOutput::Json => output::print_json(&machine::value(all)),

@@ -18,9 +18,9 @@ pub(super) fn text(findings: &Examined, verbose: bool) -> String {
         let is_brief =
             |test: &&TestResult| !verbose && test.passed && findings.of_libraries.contains_key(&test.name);
         let (brief, shown): (Vec<_>, Vec<_>) = findings.tests.tests.iter().partition(is_brief);
-        let mut told = BTreeSet::new();
+        let mut printed = BTreeSet::new();
         for test in shown {
-            text.push_str(&of_test(test, &mut told));
+            text.push_str(&of_test(test, &mut printed));
         }
         let libraries = brief.iter().filter_map(|test| findings.of_libraries.get(&test.name).copied());
         let proven: TestsOfLibraries = libraries.collect();
@@ -44,7 +44,7 @@ pub(super) fn text(findings: &Examined, verbose: bool) -> String {
         text.push_str(&dump(&format!("{}: ", test.name), &test.rendered));
     }
     if verbose {
-        text.push_str(&uncacheable(&findings.untracked));
+        text.push_str(&uncacheable(&findings.uncacheable));
     }
     text.push_str(&format!("{}: {}\n", findings.name, verdict(findings)));
     text
@@ -59,29 +59,29 @@ fn verdict(findings: &Examined) -> String {
     if why.is_empty() { format!("valid{by}") } else { format!("invalid: {}", why.join(", ")) }
 }
 
-/// `told`: the errors that were printed before. A render that fails is one error, whatever is asserted of it.
-fn of_test<'t>(test: &'t TestResult, told: &mut BTreeSet<&'t str>) -> String {
+/// `printed`: the errors that were printed before. A render that fails is one error, whatever is asserted of it.
+fn of_test<'t>(test: &'t TestResult, printed: &mut BTreeSet<&'t str>) -> String {
     let mut text = format!("{} {} ({})\n", mark(test.passed), test.name.bold(), seconds(test.took));
-    text.push_str(&of_error(test.error.as_deref(), told));
+    text.push_str(&of_error(test.error.as_deref(), printed));
     for assertion in &test.assertions {
-        text.push_str(&of_assertion(assertion, told));
+        text.push_str(&of_assertion(assertion, printed));
     }
     text
 }
 
-fn of_assertion<'t>(assertion: &'t AssertionResult, told: &mut BTreeSet<&'t str>) -> String {
+fn of_assertion<'t>(assertion: &'t AssertionResult, printed: &mut BTreeSet<&'t str>) -> String {
     let mut text = format!("  {} {}\n", mark(assertion.passed), assertion.title());
-    text.push_str(&of_error(assertion.error.as_deref(), told));
+    text.push_str(&of_error(assertion.error.as_deref(), printed));
     for line in &assertion.lines {
         text.push_str(&of_line(line));
     }
     text
 }
 
-fn of_error<'t>(error: Option<&'t str>, told: &mut BTreeSet<&'t str>) -> String {
+fn of_error<'t>(error: Option<&'t str>, printed: &mut BTreeSet<&'t str>) -> String {
     match error {
         None => String::new(),
-        Some(error) if told.insert(error) => format!("    Error: {}\n", indented(error)),
+        Some(error) if printed.insert(error) => format!("    Error: {}\n", indented(error)),
         Some(_) => "    Error: the same as above\n".to_owned(),
     }
 }

@@ -121,8 +121,8 @@ fn overview_now(state: &DebugState) -> Overview {
 
 async fn actors(state: web::Data<DebugState>) -> HttpResponse {
     let actors = &state.readers.actors;
-    let complaints = [actors.why_not_live(), actors.why_not_observed()].concat();
-    json_of(&json!({"actors": actors.actors(), "complaints": complaints}))
+    let reasons = [actors.why_not_live(), actors.why_not_observed()].concat();
+    json_of(&json!({"actors": actors.actors(), "complaints": reasons}))
 }
 
 async fn pods(state: web::Data<DebugState>) -> HttpResponse {

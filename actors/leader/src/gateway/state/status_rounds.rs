@@ -18,7 +18,7 @@ const AT_ONCE: usize = 200;
 impl GatewayState {
     /// What a round looks at, if one may begin.
     pub(crate) fn begin_statuses(&mut self, now: Instant) -> Vec<StatusWork> {
-        if self.queue.judged().is_none() {
+        if self.queue.validated().is_none() {
             return Vec::new();
         }
         let keys = self.queue.take(AT_ONCE, now);

@@ -22,7 +22,7 @@ fn healthy() -> ReportedHealth {
         fleet: FleetHealth::Deployed(3),
         quarantine: Arc::default(),
         missing: Arc::default(),
-        left_out: Arc::default(),
+        rejected: Arc::default(),
         watched: BTreeMap::new(),
         reporting: Arc::default(),
     }
@@ -303,18 +303,18 @@ fn what_vanished_at_once_is_a_condition_and_counts_are_written_when_they_are_oth
 
 #[test]
 fn what_is_left_out_is_a_condition_that_stays_as_it_is_while_only_numbers_change() {
-    let left_out = |count| {
-        let crowded = Crowded { by: Limit::ObjectsPerNamespace, most: 20, left_out: count };
+    let rejected = |count| {
+        let crowded = Crowded { by: Limit::ObjectsPerNamespace, most: 20, rejected: count };
         let of_store =
             RejectedObjects { crowded: [("junk".into(), crowded)].into(), ..RejectedObjects::default() };
-        ReportedHealth { left_out: Arc::new([("ingresses".into(), of_store)].into()), ..healthy() }
+        ReportedHealth { rejected: Arc::new([("ingresses".into(), of_store)].into()), ..healthy() }
     };
-    let status = written(&left_out(5));
+    let status = written(&rejected(5));
     let told = condition(&status, "LimitsReached");
     assert_eq!((told.status.as_str(), told.reason.as_str()), ("True", "ObjectsLeftOut"));
     assert!(told.message.contains("more than 20 ingresses in namespace junk"), "{}", told.message);
     assert_eq!(condition(&status, "Ready").status, "True", "the others are served");
-    assert!(changed(&status, &left_out(90_000), at(9)).is_none());
+    assert!(changed(&status, &rejected(90_000), at(9)).is_none());
     assert_eq!(condition(&written(&healthy()), "LimitsReached").status, "False");
 }
 

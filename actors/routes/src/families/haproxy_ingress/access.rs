@@ -99,10 +99,10 @@ const TOLD: &str = "X-SSL-Client-CN: cn\nX-SSL-Client-DN: subject\nX-SSL-Client-
 pub const WHOLE: &str = "X-SSL-Client-Cert";
 
 /// What servers are told where the Ingress says by itself whether that is the whole certificate, too.
-pub fn told(of_host: &[Header], whole: bool) -> Vec<Header> {
-    let mut told: Vec<Header> = of_host.iter().filter(|header| header.name != WHOLE).cloned().collect();
-    told.extend(whole.then(|| Header { name: WHOLE.to_owned(), value: "der".to_owned() }));
-    told
+pub fn certificate_headers(of_host: &[Header], whole: bool) -> Vec<Header> {
+    let mut headers: Vec<Header> = of_host.iter().filter(|header| header.name != WHOLE).cloned().collect();
+    headers.extend(whole.then(|| Header { name: WHOLE.to_owned(), value: "der".to_owned() }));
+    headers
 }
 
 /// Certificates of clients.

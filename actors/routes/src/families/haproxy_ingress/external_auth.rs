@@ -108,10 +108,10 @@ pub(super) fn oauth(said: &Said<'_>, out: &mut Translation<'_>) {
     {
         return out.close("oauth-uri-prefix", "is no path with \"auth\" in it, such as /oauth2");
     }
-    let told = said.text("oauth-headers").unwrap_or(DEFAULT_HEADERS);
-    let named = told.split(',').map(|one| one.split(':').next().unwrap_or_default().trim());
+    let headers = said.text("oauth-headers").unwrap_or(DEFAULT_HEADERS);
+    let named = headers.split(',').map(|one| one.split(':').next().unwrap_or_default().trim());
     let names = named.filter(|name| !name.is_empty()).collect::<Vec<_>>().join(",");
-    if told.contains(':') {
+    if headers.contains(':') {
         out.differs(
             "oauth-headers",
             "fills headers from other ones: each has what the answer has by its name",

@@ -130,9 +130,9 @@ fn is_empty(value: &Value) -> bool {
 }
 
 fn few(names: &[String]) -> String {
-    let told: Vec<&str> = names.iter().take(FEW).map(String::as_str).collect();
+    let shown: Vec<&str> = names.iter().take(FEW).map(String::as_str).collect();
     let more = if names.len() > FEW { " and others" } else { "" };
-    format!("{}{more}", told.join(", "))
+    format!("{}{more}", shown.join(", "))
 }
 
 /// A number or a text, as a text.

@@ -10,10 +10,10 @@ pub fn client_certificates(said: &Said<'_>, to: &mut Translation<'_>) {
     let Some(secret) = said.text("auth-tls-secret") else { return };
     let verify = said.text("auth-tls-verify-client").unwrap_or("on");
     let pem = if said.is_on("auth-tls-pass-certificate-to-upstream") { "\nssl-client-cert: pem" } else { "" };
-    let told = format!("{TOLD}{pem}");
+    let headers = format!("{TOLD}{pem}");
     // Nobody is asked for a certificate, and servers believe what these headers say all the same.
     if verify == "off" {
-        return to.set("client-certificate-headers", &told, "auth-tls-secret");
+        return to.set("client-certificate-headers", &headers, "auth-tls-secret");
     }
     let own = secret.split_once('/').filter(|(namespace, _)| *namespace == to.about().namespace);
     let Some((_, name)) = own else {
@@ -32,7 +32,7 @@ pub fn client_certificates(said: &Said<'_>, to: &mut Translation<'_>) {
     if verify == "optional_no_ca" {
         to.differs("auth-tls-verify-client", "is optional_no_ca: a bad certificate is refused all the same");
     }
-    to.set("client-certificate-headers", &told, "auth-tls-secret");
+    to.set("client-certificate-headers", &headers, "auth-tls-secret");
     if let Some(page) = said.text("auth-tls-error-page") {
         to.set("client-certificate-error-page", page, "auth-tls-error-page");
     }

@@ -15,7 +15,7 @@ pub struct NginxStatement {
 /// The statements of a text; `None` where quotes, braces or semicolons are missing, or blocks stand too deep.
 pub fn statements(text: &str) -> Option<Vec<NginxStatement>> {
     let (mut all, mut words, mut word, mut quote) = (Vec::new(), Vec::new(), None::<String>, None::<char>);
-    let mut around: Vec<(Vec<String>, Vec<NginxStatement>)> = Vec::new();
+    let mut enclosing: Vec<(Vec<String>, Vec<NginxStatement>)> = Vec::new();
     let mut characters = text.chars().peekable();
     while let Some(c) = characters.next() {
         match (quote, c) {
@@ -25,17 +25,17 @@ pub fn statements(text: &str) -> Option<Vec<NginxStatement>> {
             (None, '"' | '\'') if word.is_none() => (quote, word) = (Some(c), Some(String::new())),
             (None, '{') => {
                 // Of `${name}` it begins no block.
-                if word.as_ref().is_some_and(|word| word.ends_with('$')) || around.len() == DEEPEST {
+                if word.as_ref().is_some_and(|word| word.ends_with('$')) || enclosing.len() == DEEPEST {
                     return None;
                 }
                 words.extend(word.take());
-                around.push((std::mem::take(&mut words), std::mem::take(&mut all)));
+                enclosing.push((std::mem::take(&mut words), std::mem::take(&mut all)));
             }
             (None, '}') => {
                 if word.is_some() || !words.is_empty() {
                     return None;
                 }
-                let (of_block, before) = around.pop()?;
+                let (of_block, before) = enclosing.pop()?;
                 let block = std::mem::replace(&mut all, before);
                 all.push(NginxStatement { words: of_block, block: Some(block) });
             }
@@ -50,7 +50,7 @@ pub fn statements(text: &str) -> Option<Vec<NginxStatement>> {
             (None, c) => word.get_or_insert_default().push(c),
         }
     }
-    let is_whole = quote.is_none() && word.is_none() && words.is_empty() && around.is_empty();
+    let is_whole = quote.is_none() && word.is_none() && words.is_empty() && enclosing.is_empty();
     is_whole.then_some(all)
 }
 

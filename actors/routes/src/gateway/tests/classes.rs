@@ -16,7 +16,7 @@ fn parameters(world: &mut World, data: Option<Value>) {
 }
 
 /// Whether the class is accepted, why, how many Gateways are served, and what its requests have enforced.
-fn judged(world: &mut World) -> (bool, String, usize, String) {
+fn evaluated(world: &mut World) -> (bool, String, usize, String) {
     let (verdicts, stores) = world.resolved();
     let accepted = verdicts.classes["haptic"].conditions[0].clone();
     assert!(accepted.holds || accepted.reason == "InvalidParameters", "{accepted:?}");
@@ -31,31 +31,31 @@ fn a_config_map_of_a_class_counts_as_soon_as_it_is_there_and_its_last_good_versi
     let mut world = World::new();
     world.gateway("gw", json!([http("http", None)]));
     parameters(&mut world, None);
-    let (is_accepted, message, gateways, _) = judged(&mut world);
+    let (is_accepted, message, gateways, _) = evaluated(&mut world);
     assert_eq!((is_accepted, gateways), (false, 0));
     assert_eq!(message, "parametersRef names ConfigMap edge/class: there is no such ConfigMap");
     parameters(&mut world, Some(json!({"enforced": "closed: perhaps"})));
-    let (is_accepted, message, gateways, _) = judged(&mut world);
+    let (is_accepted, message, gateways, _) = evaluated(&mut world);
     assert!(
         !is_accepted && gateways == 0 && message.contains("data.enforced.closed is \"perhaps\""),
         "{message}"
     );
     parameters(&mut world, Some(json!({"enforced": "closed: true", "defaults": "compression: gzip"})));
-    let (is_accepted, message, gateways, enforced) = judged(&mut world);
+    let (is_accepted, message, gateways, enforced) = evaluated(&mut world);
     assert_eq!((is_accepted, gateways, &*enforced), (true, 1, "closed=true"));
     assert!(message.ends_with("these options do not count for its routes: compression"), "{message}");
     for wrong in [Some(json!({"enforced": "max-body-size: 1k"})), None] {
         parameters(&mut world, wrong);
-        let (is_accepted, message, gateways, enforced) = judged(&mut world);
+        let (is_accepted, message, gateways, enforced) = evaluated(&mut world);
         assert_eq!((is_accepted, gateways, &*enforced), (false, 1, "closed=true"));
         assert!(message.contains("what was the last to be good counts"), "{message}");
     }
     parameters(&mut world, Some(json!({})));
-    assert_eq!(judged(&mut world), (true, "the class is ours".to_owned(), 1, String::new()));
+    assert_eq!(evaluated(&mut world), (true, "the class is ours".to_owned(), 1, String::new()));
     // Another configuration is another controller's.
     let other = json!({"group": "haproxy-haptic.org", "kind": "HAProxyTemplateConfig", "namespace": "n", "name": "x"});
     world.put("GatewayClass", "", "haptic", json!({"controllerName": CONTROLLER, "parametersRef": other}));
-    assert_eq!(judged(&mut world).2, 0);
+    assert_eq!(evaluated(&mut world).2, 0);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What a regular expression may cost HAProxy, judged before HAProxy is asked with it.
+//! What a regular expression may cost HAProxy, evaluated before HAProxy is asked with it.
 //!
 //! The same text is harmless to the `regex` crate, which never goes back, and deadly to PCRE2, which does: `(a+)+b` on a
 //! path of thirty characters keeps a thread busy for hours. So the expression is read as PCRE2 will run it ([`node`]), what

@@ -1,5 +1,5 @@
 //! Reads the part of the language that the `regex` crate and PCRE2 read alike. Whatever one of them takes for something
-//! else is refused: what is judged must be what runs.
+//! else is refused: what is evaluated must be what runs.
 
 use super::{
     node::{Bytes, Node},

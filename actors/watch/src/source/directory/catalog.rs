@@ -51,7 +51,7 @@ impl Catalog {
             let givers = self.givers.entry(identity.clone()).or_default();
             let gave = givers.first().is_some_and(|first| first == path);
             givers.insert(path.to_owned());
-            effects.doubled.extend(doubled(identity, givers).map(|told| (identity.clone(), told)));
+            effects.doubled.extend(doubled(identity, givers).map(|problem| (identity.clone(), problem)));
             let gives = givers.first().is_some_and(|first| first == path);
             if gives && !(gave && before.get(identity) == Some(&digest)) {
                 effects.put.push(place);

@@ -75,7 +75,7 @@ pub(super) struct Hub {
     /// Files that gave objects and are empty.
     emptied: BTreeSet<PathBuf>,
     /// What has been said of each file, so that it is said once.
-    told: BTreeMap<PathBuf, BTreeSet<String>>,
+    reported: BTreeMap<PathBuf, BTreeSet<String>>,
     /// What has been said of objects that two files define, and of which file.
     doubled: BTreeMap<ManifestIdentity, (PathBuf, String)>,
     /// Kinds and a file that holds one, not yet told about.
@@ -109,7 +109,7 @@ impl Hub {
             linked: BTreeSet::new(),
             doubts: BTreeSet::new(),
             emptied: BTreeSet::new(),
-            told: BTreeMap::new(),
+            reported: BTreeMap::new(),
             doubled: BTreeMap::new(),
             kinds: BTreeMap::new(),
             kinds_told: BTreeSet::new(),
@@ -356,7 +356,7 @@ impl Hub {
     fn forget(&mut self, path: &Path) {
         if self.stamps.remove(path).is_some() {
             self.admit(path, &FolderContents::default());
-            self.told.remove(path);
+            self.reported.remove(path);
         }
     }
 
@@ -440,12 +440,12 @@ impl Hub {
 
     /// Says what is new about a file; what was said before and still holds is not said again.
     fn report(&mut self, path: &Path, problems: BTreeSet<String>) {
-        let before = self.told.remove(path).unwrap_or_default();
+        let before = self.reported.remove(path).unwrap_or_default();
         for problem in problems.difference(&before) {
             self.event(path, problem.clone());
         }
         if !problems.is_empty() {
-            self.told.insert(path.to_owned(), problems);
+            self.reported.insert(path.to_owned(), problems);
         } else if !before.is_empty() {
             self.mended(path);
         }
@@ -457,17 +457,17 @@ impl Hub {
                 self.mended(&file);
             }
         }
-        for (identity, told) in &effects.doubled {
-            if self.doubled.get(identity).is_none_or(|(_, known)| known != told) {
-                self.event(path, told.clone());
-                self.doubled.insert(identity.clone(), (path.to_owned(), told.clone()));
+        for (identity, problem) in &effects.doubled {
+            if self.doubled.get(identity).is_none_or(|(_, known)| known != problem) {
+                self.event(path, problem.clone());
+                self.doubled.insert(identity.clone(), (path.to_owned(), problem.clone()));
             }
         }
     }
 
     fn mended(&self, path: &Path) {
         let is_doubled = self.doubled.values().any(|(file, _)| file == path);
-        if !is_doubled && !self.told.contains_key(path) {
+        if !is_doubled && !self.reported.contains_key(path) {
             self.events.emit(Event::ManifestMended { file: path.display().to_string().into() });
         }
     }

@@ -117,9 +117,9 @@ impl Directory {
 
     /// Tells of kinds that nobody watches now, and not when no watch has started for a while.
     pub async fn report_unwatched_kinds(&self) {
-        let (done, told) = oneshot::channel();
-        if self.0.hub.send(Message::Kinds(done)).is_ok() {
-            drop(told.await);
+        let (sender, receiver) = oneshot::channel();
+        if self.0.hub.send(Message::Kinds(sender)).is_ok() {
+            drop(receiver.await);
         }
     }
 
@@ -129,7 +129,7 @@ impl Directory {
         spec: &Arc<WatchSpec>,
         ingest: &Arc<Ingest>,
         reference: &Arc<ObjectRef>,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Option<Object>, FetchError> {
         let (answer, answered) = mpsc::sync_channel(1);
         let fetch =
@@ -139,7 +139,7 @@ impl Directory {
             FetchError::Unanswered(sentence)
         };
         self.0.hub.send(Message::Fetch(fetch)).map_err(|_| lost())?;
-        answered.recv_timeout(patience).unwrap_or_else(|_| Err(lost()))
+        answered.recv_timeout(timeout).unwrap_or_else(|_| Err(lost()))
     }
 }
 

@@ -1,7 +1,8 @@
 //! The directory that is read, watched for as long as it is the one of that name: a watch stays with a directory that was
 //! moved or removed, and says nothing of the one that is put in its place.
 
-use super::{hub::Message, scan::DirectoryIdentity};
+use super::{hub::Message, scan::directory_identity};
+use haptic_model::FileIdentity;
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use std::{
     path::{Path, PathBuf},
@@ -12,7 +13,7 @@ pub(super) struct WatchedRoot {
     path: PathBuf,
     hub: Sender<Message>,
     /// Which directory the events are of.
-    identity: Option<DirectoryIdentity>,
+    identity: Option<FileIdentity>,
     /// Sends file events for as long as it lives.
     watcher: Option<RecommendedWatcher>,
 }
@@ -34,7 +35,7 @@ impl WatchedRoot {
 
     /// Whether another directory has the name now than the one that is watched. None that has it is no other one.
     pub(super) fn is_replaced(&self) -> bool {
-        let now = DirectoryIdentity::of(&self.path);
+        let now = directory_identity(&self.path);
         now.is_some() && now != self.identity
     }
 
@@ -45,7 +46,7 @@ impl WatchedRoot {
     pub(super) fn watch(&mut self) -> notify::Result<()> {
         (self.watcher, self.identity) = (None, None);
         // Before it is watched: one that is put in its place meanwhile differs.
-        let identity = DirectoryIdentity::of(&self.path);
+        let identity = directory_identity(&self.path);
         let hub = self.hub.clone();
         let mut watcher = notify::recommended_watcher(move |event| {
             // The receiver is gone only when the process ends.

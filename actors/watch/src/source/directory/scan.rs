@@ -1,5 +1,6 @@
 //! Finds manifest files and tells which of them changed.
 
+use haptic_model::FileIdentity;
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs, io,
@@ -8,21 +9,9 @@ use std::{
     time::SystemTime,
 };
 
-/// Which directory it is, whatever its name: one that was made anew in the place of another one differs.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct DirectoryIdentity {
-    device: u64,
-    inode: u64,
-    /// The number of one that was removed is soon another one's.
-    made: Option<SystemTime>,
-}
-
-impl DirectoryIdentity {
-    /// Of the directory, if there is one; follows symbolic links.
-    pub(crate) fn of(path: &Path) -> Option<Self> {
-        let metadata = fs::metadata(path).ok().filter(fs::Metadata::is_dir)?;
-        Some(Self { device: metadata.dev(), inode: metadata.ino(), made: metadata.created().ok() })
-    }
+/// Of the directory, if there is one; follows symbolic links.
+pub(super) fn directory_identity(path: &Path) -> Option<FileIdentity> {
+    fs::metadata(path).ok().filter(fs::Metadata::is_dir).as_ref().map(FileIdentity::of)
 }
 
 /// What a file looks like from outside; follows symbolic links, so a swapped mount differs.
@@ -63,7 +52,7 @@ pub(crate) fn scan(root: &Path) -> io::Result<BTreeMap<PathBuf, Stamp>> {
 #[derive(Default)]
 struct ScannedTree {
     found: BTreeMap<PathBuf, Stamp>,
-    visited: BTreeSet<DirectoryIdentity>,
+    visited: BTreeSet<FileIdentity>,
     /// To directories that are read after all others.
     links: BTreeSet<PathBuf>,
 }
@@ -71,7 +60,7 @@ struct ScannedTree {
 impl ScannedTree {
     fn descend(&mut self, directory: &Path) -> io::Result<()> {
         let is_new = |identity| self.visited.insert(identity);
-        if !DirectoryIdentity::of(directory).is_none_or(is_new) {
+        if !directory_identity(directory).is_none_or(is_new) {
             return Ok(());
         }
         for entry in fs::read_dir(directory)? {

@@ -48,7 +48,6 @@ pub(super) struct RuleMaker<'m> {
     pub left: Leftovers<'m>,
 }
 
-/// The rules of a path.
 struct RulesOfPath {
     all: Vec<Value>,
     /// Where its requests over HTTP are led to HTTPS: the filter.

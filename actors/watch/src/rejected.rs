@@ -102,7 +102,7 @@ impl RejectedLog {
     #[must_use]
     pub fn summary(&self, quota: &Quota) -> limits::RejectedObjects {
         let crowded = |(namespace, (by, numbers)): (&Arc<str>, &(Limit, HashSet<u64>))| {
-            let crowded = limits::Crowded { by: *by, most: quota.number(*by), left_out: numbers.len() };
+            let crowded = limits::Crowded { by: *by, most: quota.number(*by), rejected: numbers.len() };
             (namespace.clone(), crowded)
         };
         let large = || self.oversized.values();
@@ -139,40 +139,40 @@ mod tests {
         })
     }
 
-    fn counts(left_out: &RejectedLog) -> [usize; 4] {
-        left_out.summary(&Quota::new(StoreLimits::default())).counts().map(|(_, count)| count)
+    fn counts(rejected: &RejectedLog) -> [usize; 4] {
+        rejected.summary(&Quota::new(StoreLimits::default())).counts().map(|(_, count)| count)
     }
 
     #[test]
     fn each_object_counts_once_until_it_is_forgotten() {
-        let mut left_out = RejectedLog::default();
+        let mut rejected = RejectedLog::default();
         for name in ["a", "b", "a"] {
-            left_out.crowded(&object("junk", name), Limit::ObjectsPerNamespace);
+            rejected.crowded(&object("junk", name), Limit::ObjectsPerNamespace);
         }
-        left_out.crowded(&object("other", "a"), Limit::StoreBytes);
-        assert_eq!(counts(&left_out), [0, 2, 1, 0]);
-        left_out.forget(&object("junk", "a"));
-        left_out.forget(&object("junk", "never-seen"));
-        left_out.recount("other");
-        assert_eq!(counts(&left_out), [0, 1, 0, 0]);
-        left_out.forget_all(&"junk".into());
+        rejected.crowded(&object("other", "a"), Limit::StoreBytes);
+        assert_eq!(counts(&rejected), [0, 2, 1, 0]);
+        rejected.forget(&object("junk", "a"));
+        rejected.forget(&object("junk", "never-seen"));
+        rejected.recount("other");
+        assert_eq!(counts(&rejected), [0, 1, 0, 0]);
+        rejected.forget_all(&"junk".into());
         assert!(
-            left_out.summary(&Quota::new(StoreLimits::default())).is_nothing()
-                && left_out.crowded_namespaces().next().is_none()
+            rejected.summary(&Quota::new(StoreLimits::default())).is_nothing()
+                && rejected.crowded_namespaces().next().is_none()
         );
     }
 
     #[test]
     fn of_thousands_that_are_too_large_a_few_of_each_namespace_are_kept_by_name() {
-        let mut left_out = RejectedLog::default();
+        let mut rejected = RejectedLog::default();
         for number in 0..5000 {
-            left_out.oversized(oversized("junk", &number.to_string()));
+            rejected.oversized(oversized("junk", &number.to_string()));
         }
-        left_out.oversized(oversized("shop", "big"));
-        let summary = left_out.summary(&Quota::new(StoreLimits::default()));
+        rejected.oversized(oversized("shop", "big"));
+        let summary = rejected.summary(&Quota::new(StoreLimits::default()));
         assert_eq!((summary.oversized.len(), summary.oversized_count), (NAMED + 1, 5001));
         assert_eq!(&*summary.oversized[NAMED].object.name, "big");
-        (0..5000).for_each(|number| left_out.forget(&object("junk", &number.to_string())));
-        assert_eq!(counts(&left_out), [1, 0, 0, 0]);
+        (0..5000).for_each(|number| rejected.forget(&object("junk", &number.to_string())));
+        assert_eq!(counts(&rejected), [1, 0, 0, 0]);
     }
 }

@@ -1,4 +1,4 @@
-//! Searches with judges that refuse, say nothing, or never end.
+//! Searches with evaluations that refuse, say nothing, or never end.
 
 use super::*;
 use futures::executor::block_on;
@@ -35,7 +35,7 @@ fn of_words(count: usize, bad: &[usize], word: &'static str) -> Bundle {
 
 /// Tells of `named` with its line, of at most three of them, and of `nobodys` without; does not end with more than one
 /// `costly`, or with `slow`.
-fn judge(bundle: &Bundle) -> Ruling {
+fn evaluate(bundle: &Bundle) -> Ruling {
     let text = bundle.config.text.to_string();
     let count = |word: &str| text.lines().filter(|line| line.ends_with(word)).count();
     if count(" slow") > 0 || count(" costly") > 3 {
@@ -58,9 +58,9 @@ fn judge(bundle: &Bundle) -> Ruling {
     if said.is_empty() { Ruling::Passes } else { Ruling::Refused(said) }
 }
 
-/// What comes of a search: names of culprits and suspects, and how many checks it took.
+/// What comes of a search: names of the proven and of suspects, and how many checks it took.
 struct Search {
-    culprits: Vec<String>,
+    proven: Vec<String>,
     suspects: Vec<String>,
     nobodys: Option<Nobodys>,
     checks: usize,
@@ -69,7 +69,7 @@ struct Search {
 #[derive(Clone, Copy)]
 struct Terms<'t> {
     good: Option<&'t Bundle>,
-    distrusted: &'t str,
+    throttled: &'t str,
     is_new_configuration: bool,
     checks: usize,
 }
@@ -80,34 +80,34 @@ impl<'t> Terms<'t> {
     }
 
     fn at_first() -> Self {
-        Self { good: None, distrusted: "", is_new_configuration: false, checks: usize::MAX }
+        Self { good: None, throttled: "", is_new_configuration: false, checks: usize::MAX }
     }
 }
 
-fn search(bundle: &Bundle, terms: Terms<'_>, judge: impl Fn(&Bundle) -> Ruling) -> Search {
+fn search(bundle: &Bundle, terms: Terms<'_>, evaluate: impl Fn(&Bundle) -> Ruling) -> Search {
     let Terms { good, is_new_configuration, .. } = terms;
-    let distrusted = terms.distrusted.chars().map(|letter| letter.to_string().into()).collect();
-    let (checks, ruling) = (Cell::new(0), judge(bundle));
-    let charge = Charge { bundle, good, ruling: &ruling, distrusted: &distrusted, is_new_configuration };
-    let found = block_on(culprits(&charge, async |reduced: Bundle, _| {
+    let throttled = terms.throttled.chars().map(|letter| letter.to_string().into()).collect();
+    let (checks, ruling) = (Cell::new(0), evaluate(bundle));
+    let charge = Charge { bundle, good, ruling: &ruling, throttled: &throttled, is_new_configuration };
+    let found = block_on(find_causes(&charge, async |reduced: Bundle, _| {
         (checks.get() < terms.checks).then(|| {
             checks.set(checks.get() + 1);
-            judge(&reduced)
+            evaluate(&reduced)
         })
     }));
     let names = |blamed: &FailingByCause| blamed.iter().map(|(object, _)| object.name.to_string()).collect();
-    let (culprits, suspects) = (names(&found.culprits), names(&found.suspects));
-    Search { culprits, suspects, nobodys: found.nobodys, checks: checks.get() }
+    let (proven, suspects) = (names(&found.proven), names(&found.suspects));
+    Search { proven, suspects, nobodys: found.nobodys, checks: checks.get() }
 }
 
 #[test]
 fn those_that_messages_name_are_found_with_one_check_for_each_list_of_them() {
     let good = of_words(0, &[], "");
-    let found = search(&of_words(9, &[2, 5], "named"), Terms::since(&good), judge);
-    assert_eq!((found.culprits, found.checks), (vec!["o0002".into(), "o0005".into()], 2));
+    let found = search(&of_words(9, &[2, 5], "named"), Terms::since(&good), evaluate);
+    assert_eq!((found.proven, found.checks), (vec!["o0002".into(), "o0005".into()], 2));
     let many = [1, 2, 3, 4, 5, 6, 7, 8];
-    let found = search(&of_words(40, &many, "named"), Terms::since(&good), judge);
-    assert_eq!((found.culprits.len(), found.suspects.len(), found.checks), (8, 0, 4));
+    let found = search(&of_words(40, &many, "named"), Terms::since(&good), evaluate);
+    assert_eq!((found.proven.len(), found.suspects.len(), found.checks), (8, 0, 4));
 }
 
 #[test]
@@ -116,8 +116,8 @@ fn one_that_no_message_names_is_found_by_halves_at_the_start_and_later() {
     for word in ["nobodys", "slow"] {
         for bad in [0, 7, 63, 99] {
             for terms in [Terms::since(&good), Terms::at_first()] {
-                let found = search(&of_words(100, &[bad], word), terms, judge);
-                assert_eq!((found.culprits, found.suspects), (vec![format!("o{bad:04}")], vec![]), "{word}");
+                let found = search(&of_words(100, &[bad], word), terms, evaluate);
+                assert_eq!((found.proven, found.suspects), (vec![format!("o{bad:04}")], vec![]), "{word}");
                 assert!(found.checks < 20, "{} checks", found.checks);
             }
         }
@@ -137,25 +137,25 @@ async fn a_turn_later() {
 #[test]
 fn nobody_waits_for_the_check_of_a_half_when_the_other_passes() {
     let bundle = of_words(64, &[40], "slow");
-    let ruling = judge(&bundle);
-    let distrusted = BTreeSet::new();
+    let ruling = evaluate(&bundle);
+    let throttled = BTreeSet::new();
     let charge = Charge {
         bundle: &bundle,
         good: None,
         ruling: &ruling,
-        distrusted: &distrusted,
+        throttled: &throttled,
         is_new_configuration: false,
     };
     let waited = Cell::new(0);
-    let found = block_on(culprits(&charge, async |reduced: Bundle, _| {
-        let ruling = judge(&reduced);
+    let found = block_on(find_causes(&charge, async |reduced: Bundle, _| {
+        let ruling = evaluate(&reduced);
         if matches!(ruling, Ruling::Unfinished(_)) {
             a_turn_later().await;
             waited.set(waited.get() + 1);
         }
         Some(ruling)
     }));
-    assert_eq!(found.culprits.len(), 1);
+    assert_eq!(found.proven.len(), 1);
     assert_eq!(waited.get(), 1, "only that it is slow by itself must be seen to the end");
 }
 
@@ -167,7 +167,7 @@ fn what_is_not_cleared_when_time_is_over_is_suspected_and_nothing_else() {
     };
     let blocks = [all("a", "good"), all("b", "nobodys"), all("c", "good")].concat();
     let terms = Terms { checks: 12, ..Terms::at_first() };
-    let found = search(&bundle(&blocks), terms, judge);
+    let found = search(&bundle(&blocks), terms, evaluate);
     assert!(found.checks == 12 && found.nobodys.is_none());
     assert!(
         found.suspects.len() > 50 && found.suspects.iter().all(|name| name.starts_with('b')),
@@ -175,7 +175,7 @@ fn what_is_not_cleared_when_time_is_over_is_suspected_and_nothing_else() {
         found.suspects
     );
     let terms = Terms { checks: 0, ..terms };
-    assert_eq!(search(&bundle(&blocks), terms, judge).suspects.len(), 192, "nobody is cleared");
+    assert_eq!(search(&bundle(&blocks), terms, evaluate).suspects.len(), 192, "nobody is cleared");
 }
 
 #[test]
@@ -184,9 +184,9 @@ fn who_did_not_change_is_not_at_fault() {
     let fragments = old.config.text.fragments().to_vec();
     let new = bundle(&[("fine".into(), "good"), ("more".into(), "good"), ("new".into(), "other")]);
     let all = fragments.iter().chain(new.config.text.fragments().iter().skip(1)).cloned().collect();
-    let found = search(&bundle_of(all), Terms::since(&old), judge);
+    let found = search(&bundle_of(all), Terms::since(&old), evaluate);
     assert_eq!(
-        (found.culprits, found.suspects),
+        (found.proven, found.suspects),
         (vec!["new".to_owned()], vec![]),
         "only with the others it is wrong"
     );
@@ -196,8 +196,8 @@ fn who_did_not_change_is_not_at_fault() {
 fn of_two_that_pass_by_themselves_and_not_together_the_second_is_at_fault() {
     let blocks = [("a", "one"), ("b", "good"), ("c", "other"), ("d", "good")];
     let blocks = blocks.map(|(name, word)| (name.to_owned(), word));
-    let found = search(&bundle(&blocks), Terms::at_first(), judge);
-    assert_eq!((found.culprits, found.suspects), (vec!["c".to_owned()], vec![]));
+    let found = search(&bundle(&blocks), Terms::at_first(), evaluate);
+    assert_eq!((found.proven, found.suspects), (vec!["c".to_owned()], vec![]));
 }
 
 #[test]
@@ -207,8 +207,8 @@ fn a_namespace_whose_objects_cost_little_each_and_too_much_together_is_held() {
         (0..count).map(move |number| (format!("{letter}{number:02}"), word)).collect::<Vec<_>>()
     };
     let blocks = [of("a", 20, "good"), of("e", 10, "costly"), of("z", 20, "good")].concat();
-    let found = search(&bundle(&blocks), Terms::at_first(), judge);
-    let all: Vec<_> = found.culprits.iter().chain(&found.suspects).collect();
+    let found = search(&bundle(&blocks), Terms::at_first(), evaluate);
+    let all: Vec<_> = found.proven.iter().chain(&found.suspects).collect();
     assert!(!all.is_empty() && all.iter().all(|name| name.starts_with('e')), "{all:?}");
     assert!(10 - all.len() <= 3, "what is left passes: {all:?}");
 }
@@ -225,12 +225,12 @@ fn who_names_what_another_object_prints_is_not_at_fault_for_it() {
         let text = bundle.config.text.to_string();
         match text.contains("http_auth(users)") && !text.contains("userlist users") {
             true => Ruling::Refused(vec![Diagnostic::error("haproxy", "unable to find userlist 'users'")]),
-            false => judge(bundle),
+            false => evaluate(bundle),
         }
     };
     for word in ["nobodys", "slow"] {
         let found = search(&bundle_of(pieces(word)), Terms::at_first(), lacking);
-        assert_eq!((found.culprits, found.suspects), (vec!["s".to_owned()], vec![]), "{word}");
+        assert_eq!((found.proven, found.suspects), (vec!["s".to_owned()], vec![]), "{word}");
     }
 }
 
@@ -244,8 +244,8 @@ fn who_has_a_name_that_many_use_is_found_as_fast_as_anybody() {
         let named =
             piece(format!("backend check\n  description {bad}\n  s nobodys\n"), Some(&format!("{bad}vil")));
         let all = std::iter::once(piece("skeleton\n".into(), None)).chain(blocks).chain([named]);
-        let found = search(&bundle_of(all.collect()), Terms::at_first(), judge);
-        assert_eq!((found.culprits, found.suspects), (vec![format!("{bad}vil")], vec![]));
+        let found = search(&bundle_of(all.collect()), Terms::at_first(), evaluate);
+        assert_eq!((found.proven, found.suspects), (vec![format!("{bad}vil")], vec![]));
         assert!(found.checks < 30, "{} checks", found.checks);
     }
 }
@@ -256,8 +256,8 @@ fn two_that_have_the_same_name_need_not_one_another() {
         piece(format!("backend one\n  description x{word}\n  s {word}\n"), Some(object))
     };
     let bundle = bundle_of(vec![of("a", "nobodys"), of("b", "good"), of("c", "good")]);
-    let found = search(&bundle, Terms::at_first(), judge);
-    assert_eq!((found.culprits, found.suspects), (vec!["a".to_owned()], vec![]));
+    let found = search(&bundle, Terms::at_first(), evaluate);
+    assert_eq!((found.proven, found.suspects), (vec!["a".to_owned()], vec![]));
     let parts = Parts::of(&bundle);
     assert_eq!(parts.closure([&object("b")]).len(), 1);
 }
@@ -300,7 +300,7 @@ fn a_port_for_tls_has_a_certificate_in_every_check() {
             true => {
                 Ruling::Refused(vec![Diagnostic::error("haproxy", "no SSL certificate specified for bind")])
             }
-            false => judge(bundle),
+            false => evaluate(bundle),
         }
     };
     for (bad_certificate, expected) in [("none", vec!["x"]), ("a", vec!["a", "x"])] {
@@ -314,7 +314,7 @@ fn a_port_for_tls_has_a_certificate_in_every_check() {
         ];
         let found = search(&Bundle::new(config, files), Terms::at_first(), lacking);
         assert_eq!(
-            (found.culprits, found.suspects),
+            (found.proven, found.suspects),
             (expected.iter().map(ToString::to_string).collect(), vec![])
         );
     }
@@ -330,8 +330,8 @@ fn what_is_wrong_without_all_of_them_is_nobodys() {
     for (word, terms) in
         [("nobodys", Terms::since(&good)), ("slow", Terms::since(&good)), ("nobodys", Terms::at_first())]
     {
-        let found = search(&with(word), terms, judge);
-        assert!(found.culprits.is_empty() && found.suspects.is_empty());
+        let found = search(&with(word), terms, evaluate);
+        assert!(found.proven.is_empty() && found.suspects.is_empty());
         assert!(matches!(found.nobodys, Some(Nobodys::Templates(_))), "{word}: {:?}", found.nobodys);
     }
     let always = |_: &Bundle| Ruling::Unfinished(Diagnostic::error("haproxy", "killed"));
@@ -350,7 +350,7 @@ fn a_check_that_fails_once_is_nobodys_fault() {
     for (number, terms) in [(5, Terms::since(&good)), (5, Terms::at_first()), (1, Terms::at_first())] {
         first.set(true);
         let found = search(&of_words(number, &[], ""), terms, once);
-        assert!(found.culprits.is_empty() && found.suspects.is_empty(), "{:?}", found.suspects);
+        assert!(found.proven.is_empty() && found.suspects.is_empty(), "{:?}", found.suspects);
         assert_eq!(found.nobodys, Some(Nobodys::Nothing));
     }
 }
@@ -364,14 +364,14 @@ fn a_configuration_with_which_no_object_of_a_kind_passes_is_at_fault_itself() {
     for word in ["named", "nobodys", "slow"] {
         let new = bundle(&all(word));
         let terms = Terms { is_new_configuration: true, ..Terms::since(&good) };
-        let found = search(&new, terms, judge);
-        assert!(matches!(found.nobodys, Some(Nobodys::Templates(_))) && found.culprits.is_empty(), "{word}");
+        let found = search(&new, terms, evaluate);
+        assert!(matches!(found.nobodys, Some(Nobodys::Templates(_))) && found.proven.is_empty(), "{word}");
         assert!(found.checks <= 1 + SAMPLE, "{} checks", found.checks);
-        let found = search(&new, Terms { good: None, ..terms }, judge);
+        let found = search(&new, Terms { good: None, ..terms }, evaluate);
         assert!(matches!(found.nobodys, Some(Nobodys::Templates(_))), "{word}: {:?}", found.nobodys);
-        let found = search(&new, Terms { is_new_configuration: false, ..terms }, judge);
+        let found = search(&new, Terms { is_new_configuration: false, ..terms }, evaluate);
         assert_eq!(
-            (found.culprits.len(), found.nobodys),
+            (found.proven.len(), found.nobodys),
             (26, None),
             "all changed at once with templates that are good"
         );
@@ -384,8 +384,8 @@ fn one_namespace_does_not_make_the_templates_faulty() {
     let others = ["a", "b"].map(|name| (name.to_owned(), "good"));
     let bundle = bundle(&evil.chain(others).collect::<Vec<_>>());
     let terms = Terms { is_new_configuration: true, ..Terms::at_first() };
-    let found = search(&bundle, terms, judge);
-    assert_eq!((found.culprits.len(), found.nobodys), (40, None));
+    let found = search(&bundle, terms, evaluate);
+    assert_eq!((found.proven.len(), found.nobodys), (40, None));
 }
 
 /// Who changed in three namespaces, with these bad ones.
@@ -397,12 +397,12 @@ fn changed(bad: &[&str]) -> Bundle {
 }
 
 #[test]
-fn distrusted_namespaces_go_back_as_a_whole_with_few_checks_and_nobody_else_does() {
+fn throttled_namespaces_go_back_as_a_whole_with_few_checks_and_nobody_else_does() {
     let good = of_words(0, &[], "");
-    let in_these = |distrusted: &str, bad: &[&str]| {
-        let terms = Terms { distrusted, ..Terms::since(&good) };
-        let found = search(&changed(bad), terms, judge);
-        (found.culprits, found.suspects.len(), found.checks)
+    let in_these = |throttled: &str, bad: &[&str]| {
+        let terms = Terms { throttled, ..Terms::since(&good) };
+        let found = search(&changed(bad), terms, evaluate);
+        (found.proven, found.suspects.len(), found.checks)
     };
     let none = Vec::<String>::new();
     assert_eq!(in_these("a", &["a03", "a57"]), (none.clone(), 20, 2));
@@ -412,16 +412,16 @@ fn distrusted_namespaces_go_back_as_a_whole_with_few_checks_and_nobody_else_does
     assert_eq!((names, suspects), (vec!["b04".to_owned()], 0), "it was another one");
     let (names, suspects, _) = in_these("a", &["a03", "b04"]);
     assert_eq!((names, suspects), (vec!["b04".to_owned()], 20));
-    let terms = Terms { distrusted: "a", ..Terms::at_first() };
-    let found = search(&changed(&["a03", "b04"]), terms, judge);
-    assert_eq!(found.culprits, ["a03", "b04"], "there is nothing to go back to");
+    let terms = Terms { throttled: "a", ..Terms::at_first() };
+    let found = search(&changed(&["a03", "b04"]), terms, evaluate);
+    assert_eq!(found.proven, ["a03", "b04"], "there is nothing to go back to");
 }
 
 #[test]
-fn one_object_that_changed_in_a_distrusted_namespace_is_at_fault_itself() {
+fn one_object_that_changed_in_a_throttled_namespace_is_at_fault_itself() {
     let (bundle, good) = (bundle(&[("a0".into(), "nobodys"), ("b0".into(), "good")]), of_words(0, &[], ""));
-    let found = search(&bundle, Terms { distrusted: "a", ..Terms::since(&good) }, judge);
-    assert_eq!((found.culprits, found.suspects), (vec!["a0".to_owned()], vec![]));
+    let found = search(&bundle, Terms { throttled: "a", ..Terms::since(&good) }, evaluate);
+    assert_eq!((found.proven, found.suspects), (vec!["a0".to_owned()], vec![]));
 }
 
 #[test]
@@ -437,8 +437,8 @@ fn one_bad_object_in_each_of_many_namespaces_takes_a_few_checks_each() {
         )
     });
     let bundle = bundle_of(std::iter::once(piece("skeleton\n".into(), None)).chain(pieces).collect());
-    let found = search(&bundle, Terms::at_first(), judge);
-    assert_eq!((found.culprits.len(), found.suspects.len()), (200, 0));
+    let found = search(&bundle, Terms::at_first(), evaluate);
+    assert_eq!((found.proven.len(), found.suspects.len()), (200, 0));
     assert!(found.checks < 200 * 11, "{} checks", found.checks);
 }
 
@@ -459,15 +459,15 @@ proptest! {
         let mut left: Vec<(String, &str)> =
             blocks.iter().enumerate().map(|(number, (namespace, word))| (name(number, *namespace), WORDS[*word])).collect();
         let good = of_words(0, &[], "");
-        while !judge(&bundle(&left)).passes() {
+        while !evaluate(&bundle(&left)).passes() {
             let terms = if is_first { Terms::at_first() } else { Terms::since(&good) };
-            let found = search(&bundle(&left), Terms { checks, ..terms }, judge);
+            let found = search(&bundle(&left), Terms { checks, ..terms }, evaluate);
             let is_bad = |name: &String| left.iter().any(|(known, word)| known == name && *word != "good");
-            prop_assert!(found.culprits.iter().all(is_bad), "{:?}", found.culprits);
+            prop_assert!(found.proven.iter().all(is_bad), "{:?}", found.proven);
             prop_assert!(found.nobodys.is_none());
-            prop_assert!(!found.culprits.is_empty() || !found.suspects.is_empty());
+            prop_assert!(!found.proven.is_empty() || !found.suspects.is_empty());
             prop_assert!(checks != usize::MAX || found.suspects.is_empty());
-            left.retain(|(name, _)| !found.culprits.contains(name) && !found.suspects.contains(name));
+            left.retain(|(name, _)| !found.proven.contains(name) && !found.suspects.contains(name));
         }
     }
 }
@@ -498,10 +498,10 @@ fn what_is_made_of_several_objects_is_laid_on_those_who_name_it_or_on_their_name
         Bundle::new(BundleFile::new(FileKey::config(), "haproxy.cfg", Text::new(vec![asked])), [map])
     };
     let accused = |settings: &str, namespace: &str, good: Option<&Bundle>| {
-        let culprits = vec![(derived(namespace), Diagnostic::error("haproxy", "no"))];
-        let found = FailureCauses { culprits, ..FailureCauses::default() };
+        let proven = vec![(derived(namespace), Diagnostic::error("haproxy", "no"))];
+        let found = FailureCauses { proven, ..FailureCauses::default() };
         let found = found.in_stores(&stores(&["o1", "o2", "p1"]), &bundle_with(settings, namespace), good);
-        found.culprits.iter().map(|(object, _)| object.name.to_string()).collect::<Vec<_>>()
+        found.proven.iter().map(|(object, _)| object.name.to_string()).collect::<Vec<_>>()
     };
     assert_eq!(accused("auth=auth:o_b_80|auth-uri=/", "o", None), ["o1"]);
     assert_eq!(accused("open", "o", None), ["o1", "o2"], "nobody names it");

@@ -1,9 +1,9 @@
-//! What a judge says of a bundle, and what comes of a search.
+//! What a check says of a bundle, and what comes of a search.
 
 use haptic_model::{Diagnostic, ObjectRef};
 use std::sync::Arc;
 
-/// What a judge says of a bundle.
+/// What a check says of a bundle.
 #[derive(Clone, Debug)]
 pub enum Ruling {
     /// Nothing speaks against it.
@@ -21,7 +21,7 @@ pub type FailingByCause = Vec<(Arc<ObjectRef>, Diagnostic)>;
 #[derive(Debug, Default)]
 pub struct FailureCauses {
     /// These are, each with what is wrong.
-    pub culprits: FailingByCause,
+    pub proven: FailingByCause,
     /// These are not cleared: among them may be some that are, and there was no time to find out which.
     pub suspects: FailingByCause,
     /// Why it is no object.
@@ -43,7 +43,7 @@ impl FailureCauses {
     /// Whether no object is accused.
     #[must_use]
     pub fn is_nobody(&self) -> bool {
-        self.culprits.is_empty() && self.suspects.is_empty()
+        self.proven.is_empty() && self.suspects.is_empty()
     }
 
     /// Whether objects are accused, and nothing but them.

@@ -14,13 +14,13 @@ impl FailureCauses {
     /// who changed since the last good bundle, if any did. What is of no namespace, such as all ports of all Gateways, is nobody's.
     #[must_use]
     pub fn in_stores(mut self, stores: &Snapshots, bundle: &Bundle, good: Option<&Bundle>) -> Self {
-        let accused = self.culprits.iter().chain(&self.suspects).map(|(object, _)| object);
+        let accused = self.proven.iter().chain(&self.suspects).map(|(object, _)| object);
         let derived: ObjectSet = accused.filter(|object| !stores.has(object)).cloned().collect();
         if derived.is_empty() {
             return self;
         }
         let answerable = answerable(&derived, stores, bundle, good);
-        for accused in [&mut self.culprits, &mut self.suspects] {
+        for accused in [&mut self.proven, &mut self.suspects] {
             *accused = in_place_of(std::mem::take(accused), &answerable);
         }
         self

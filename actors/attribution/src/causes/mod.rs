@@ -5,9 +5,9 @@
 //! what is nobody's, is checked in milliseconds. First it is made sure that it is anybody's fault at all. Then all that
 //! changed is split until those at fault are alone: by namespaces as wholes first, then by objects, two halves at a time. When
 //! one of them passes, nobody waits for the other: it is that one, however long its check would take. What is not cleared
-//! when the judge has no more time is suspected.
+//! when the evaluation has no more time is suspected.
 //!
-//! Who judges is given; nothing here runs anything.
+//! The evaluation is given; nothing here runs anything.
 
 mod answerable;
 mod groups;
@@ -45,22 +45,22 @@ pub struct Charge<'c> {
     /// What was said of it.
     pub ruling: &'c Ruling,
     /// Namespaces that are not searched: each is at fault as a whole.
-    pub distrusted: &'c BTreeSet<Arc<str>>,
+    pub throttled: &'c BTreeSet<Arc<str>>,
     /// Whether the last good bundle is of another configuration, or there is none.
     pub is_new_configuration: bool,
 }
 
-/// Looks for those at fault in what is charged. `judge` says what is wrong with a bundle of so many of its objects, beside what
+/// Looks for those at fault in what is charged. `evaluate` says what is wrong with a bundle of so many of its objects, beside what
 /// they name; `None`, that there is no more time.
-pub async fn culprits(
+pub async fn find_causes(
     charge: &Charge<'_>,
-    judge: impl AsyncFn(Bundle, usize) -> Option<Ruling>,
+    evaluate: impl AsyncFn(Bundle, usize) -> Option<Ruling>,
 ) -> FailureCauses {
     let Some(why) = charge.ruling.why() else { return FailureCauses::default() };
     let mut changed = charge.bundle.changed_since(charge.good);
     let mut good = charge.good;
     if changed.is_empty() {
-        // Not the bundle is another one, but who judges it.
+        // Not the bundle is another one, but its evaluation.
         (changed, good) = (charge.bundle.changed_since(None), None);
     }
     let mut case = Case {
@@ -70,8 +70,8 @@ pub async fn culprits(
         changed,
         base: ObjectSet::new(),
         why,
-        judge: &judge,
-        culprits: BTreeMap::new(),
+        evaluate: &evaluate,
+        proven: BTreeMap::new(),
         suspects: Vec::new(),
     };
     let nobodys = case.search(charge).await;
@@ -103,13 +103,13 @@ struct Case<'c, J> {
     base: ObjectSet,
     /// What was said first.
     why: &'c Diagnostic,
-    judge: &'c J,
-    culprits: BTreeMap<Arc<ObjectRef>, Diagnostic>,
+    evaluate: &'c J,
+    proven: BTreeMap<Arc<ObjectRef>, Diagnostic>,
     suspects: Vec<Arc<ObjectRef>>,
 }
 
 impl<J: AsyncFn(Bundle, usize) -> Option<Ruling>> Case<'_, J> {
-    /// Finds culprits and suspects, or why there are none. What is left when there is no more time is suspected.
+    /// Finds objects that are proven at fault and suspects, or why there are none. What is left when there is no more time is suspected.
     async fn search(&mut self, charge: &Charge<'_>) -> Option<Nobodys> {
         match self.stand().await {
             Some(None) => {}
@@ -128,18 +128,18 @@ impl<J: AsyncFn(Bundle, usize) -> Option<Ruling>> Case<'_, J> {
             self.name(said, None);
         }
         // Sending all of a namespace back takes something to go back to.
-        let is_distrusted =
-            |object: &Arc<ObjectRef>| self.good.is_some() && charge.distrusted.contains(&object.namespace);
-        let (distrusted, trusted): (Vec<_>, Vec<_>) = self.rest().into_iter().partition(is_distrusted);
-        let is_all = self.culprits.is_empty() && trusted.len() == self.parts.all().count();
+        let is_throttled =
+            |object: &Arc<ObjectRef>| self.good.is_some() && charge.throttled.contains(&object.namespace);
+        let (throttled, trusted): (Vec<_>, Vec<_>) = self.rest().into_iter().partition(is_throttled);
+        let is_all = self.proven.is_empty() && trusted.len() == self.parts.all().count();
         self.examine_all(if is_all {
             ObjectGroup::failed(trusted, charge.ruling.clone())
         } else {
             ObjectGroup::open(trusted)
         })
         .await;
-        self.examine_distrusted(distrusted).await;
-        if !self.culprits.is_empty() || !self.suspects.is_empty() {
+        self.examine_throttled(throttled).await;
+        if !self.proven.is_empty() || !self.suspects.is_empty() {
             return None;
         }
         match charge.ruling {
@@ -167,7 +167,7 @@ impl<J: AsyncFn(Bundle, usize) -> Option<Ruling>> Case<'_, J> {
         }
         let why = first.as_ref().and_then(Ruling::why).unwrap_or(self.why).clone();
         let before = match self.good {
-            Some(good) => (self.judge)(Parts::of(good).together(&ObjectSet::new()), 0).await?,
+            Some(good) => (self.evaluate)(Parts::of(good).together(&ObjectSet::new()), 0).await?,
             None => first.unwrap_or(Ruling::Passes),
         };
         let is_machine = match self.good {
@@ -213,12 +213,12 @@ impl<J: AsyncFn(Bundle, usize) -> Option<Ruling>> Case<'_, J> {
         last.filter(|_| count >= fewest)
     }
 
-    /// Splits `group` until all are cleared, culprits or suspects.
+    /// Splits `group` until all are cleared, proven or suspects.
     async fn examine_all(&mut self, group: ObjectGroup) {
         let mut queue = VecDeque::from([group]);
         while let Some(mut group) = queue.pop_front() {
             // Without what is left out they are others: the next bundle tells.
-            group.objects.retain(|object| !self.needs_a_culprit(object));
+            group.objects.retain(|object| !self.needs_a_proven_one(object));
             if group.objects.is_empty() {
                 continue;
             }
@@ -236,7 +236,7 @@ impl<J: AsyncFn(Bundle, usize) -> Option<Ruling>> Case<'_, J> {
     fn suspect(&mut self, groups: impl IntoIterator<Item = ObjectGroup>) {
         let is_open = |group: &ObjectGroup| matches!(group.known, GroupResult::Open);
         let (open, failing): (Vec<_>, Vec<_>) = groups.into_iter().partition(is_open);
-        let is_better = !self.culprits.is_empty() || !self.suspects.is_empty();
+        let is_better = !self.proven.is_empty() || !self.suspects.is_empty();
         let suspected = if failing.is_empty() && !is_better { open } else { failing };
         self.suspects.extend(suspected.into_iter().flat_map(|group| group.objects));
     }
@@ -287,7 +287,7 @@ impl<J: AsyncFn(Bundle, usize) -> Option<Ruling>> Case<'_, J> {
                 return Some(vec![ObjectGroup::failed(needs, ruling)]);
             }
         }
-        self.culprits.insert(object.clone(), why.clone());
+        self.proven.insert(object.clone(), why.clone());
         Some(Vec::new())
     }
 
@@ -356,7 +356,7 @@ impl<J: AsyncFn(Bundle, usize) -> Option<Ruling>> Case<'_, J> {
         failed: &FailedGroup,
     ) -> Option<Vec<ObjectGroup>> {
         let mut all = failed.objects.clone();
-        all.retain(|object| !self.needs_a_culprit(object));
+        all.retain(|object| !self.needs_a_proven_one(object));
         let ruling = self.judge_of(&of(&all)).await?;
         if ruling.passes() {
             return Some(Vec::new());
@@ -386,8 +386,8 @@ impl<J: AsyncFn(Bundle, usize) -> Option<Ruling>> Case<'_, J> {
                 ruling => (failing, why) = (middle, ruling),
             }
         }
-        let culprit = objects.get(passing)?;
-        self.culprits.insert(culprit.clone(), why.why()?.clone());
+        let proven = objects.get(passing)?;
+        self.proven.insert(proven.clone(), why.why()?.clone());
         Some(())
     }
 
@@ -416,10 +416,10 @@ impl<J: AsyncFn(Bundle, usize) -> Option<Ruling>> Case<'_, J> {
         None
     }
 
-    /// Those of each distrusted namespace, if nobody else is at fault or they do not pass.
-    async fn examine_distrusted(&mut self, objects: Vec<Arc<ObjectRef>>) {
+    /// Those of each throttled namespace, if nobody else is at fault or they do not pass.
+    async fn examine_throttled(&mut self, objects: Vec<Arc<ObjectRef>>) {
         let mut groups: Vec<Vec<Arc<ObjectRef>>> = by_namespace(objects).into_values().collect();
-        let is_nobody_else = self.culprits.is_empty() && self.suspects.is_empty();
+        let is_nobody_else = self.proven.is_empty() && self.suspects.is_empty();
         if is_nobody_else && let [_] = &*groups {
             return groups.into_iter().for_each(|group| self.blame_as_a_whole(group, None));
         }
@@ -436,46 +436,46 @@ impl<J: AsyncFn(Bundle, usize) -> Option<Ruling>> Case<'_, J> {
 
     fn blame_as_a_whole(&mut self, group: Vec<Arc<ObjectRef>>, why: Option<&Diagnostic>) {
         match &*group {
-            [only] => _ = self.culprits.insert(only.clone(), why.unwrap_or(self.why).clone()),
+            [only] => _ = self.proven.insert(only.clone(), why.unwrap_or(self.why).clone()),
             _ => self.suspects.extend(group),
         }
     }
 
     /// What changed and was not found to be at fault.
     fn rest(&self) -> Vec<Arc<ObjectRef>> {
-        self.changed.iter().filter(|object| !self.needs_a_culprit(object)).cloned().collect()
+        self.changed.iter().filter(|object| !self.needs_a_proven_one(object)).cloned().collect()
     }
 
     /// Whether it is at fault, or names what is.
-    fn needs_a_culprit(&self, object: &Arc<ObjectRef>) -> bool {
-        !self.culprits.is_empty()
-            && self.parts.closure([object]).iter().any(|needed| self.culprits.contains_key(needed))
+    fn needs_a_proven_one(&self, object: &Arc<ObjectRef>) -> bool {
+        !self.proven.is_empty()
+            && self.parts.closure([object]).iter().any(|needed| self.proven.contains_key(needed))
     }
 
     /// What is wrong when of those that may be at fault these are there, with what they name.
     async fn judge_of(&self, objects: &ObjectSet) -> Option<Ruling> {
         let mut with = self.parts.closure(objects.iter().chain(&self.base));
-        with.retain(|object| !self.culprits.contains_key(object));
+        with.retain(|object| !self.proven.contains_key(object));
         let reduced = self.parts.together(&with);
-        let ruling = (self.judge)(reduced.clone(), objects.len() + self.base.len()).await?;
+        let ruling = (self.evaluate)(reduced.clone(), objects.len() + self.base.len()).await?;
         Some(match ruling {
             Ruling::Refused(said) => Ruling::Refused(errors_in(said, &reduced)),
             other => other,
         })
     }
 
-    /// Takes those for culprits that errors lead to, if they may be at fault and a bundle with `of` was refused; whether there
+    /// Takes those for proven that errors lead to, if they may be at fault and a bundle with `of` was refused; whether there
     /// are new ones.
     fn name(&mut self, said: &[Diagnostic], of: Option<&[Arc<ObjectRef>]>) -> bool {
-        let before = self.culprits.len();
+        let before = self.proven.len();
         let within = of.map(|of| self.parts.closure(of));
         for diagnostic in said.iter().filter(|diagnostic| diagnostic.severity == Severity::Error) {
             let Some(object) = leads_to(diagnostic, self.bundle) else { continue };
             if self.changed.contains(&object) && within.as_ref().is_none_or(|of| of.contains(&object)) {
-                self.culprits.entry(object).or_insert_with(|| diagnostic.clone());
+                self.proven.entry(object).or_insert_with(|| diagnostic.clone());
             }
         }
-        self.culprits.len() > before
+        self.proven.len() > before
     }
 
     fn found(self, nobodys: Option<Nobodys>) -> FailureCauses {
@@ -485,9 +485,9 @@ impl<J: AsyncFn(Bundle, usize) -> Option<Ruling>> Case<'_, J> {
         );
         let why = Diagnostic::error(self.why.source, message);
         let suspects: ObjectSet =
-            self.suspects.into_iter().filter(|object| !self.culprits.contains_key(object)).collect();
+            self.suspects.into_iter().filter(|object| !self.proven.contains_key(object)).collect();
         FailureCauses {
-            culprits: self.culprits.into_iter().collect(),
+            proven: self.proven.into_iter().collect(),
             suspects: suspects.into_iter().map(|object| (object, why.clone())).collect(),
             nobodys,
         }
