@@ -315,8 +315,8 @@ pub(super) fn source(expression: &JinjaExpression) -> String {
         ExpressionKind::Name(name) => name.to_string(),
         ExpressionKind::Field(of, field) => format!("{}.{field}", source(of)),
         ExpressionKind::Item(pair) => format!("{}[{}]", source(&pair.0), source(&pair.1)),
-        ExpressionKind::Filter(name, Some(of), _) => format!("{} | {}", source(of), name.as_str()),
-        ExpressionKind::Filter(name, None, _) => name.as_str().to_owned(),
+        ExpressionKind::Filter(filter, Some(of), _) => format!("{} | {}", source(of), filter.name),
+        ExpressionKind::Filter(filter, None, _) => filter.name.to_string(),
         ExpressionKind::Call(of, _) => format!("{}(…)", source(of)),
         _ => "this expression".into(),
     }

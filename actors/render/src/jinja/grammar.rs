@@ -1,8 +1,7 @@
 //! From minijinja's tree to nodes. Nothing else knows that crate: its tree has no stable interface.
 
 use super::{
-    checks,
-    filters::{self, FilterName},
+    checks, filters,
     node::{
         Body, CallArgument, Comparison, ExpressionKind, For, JinjaExpression, JinjaNode, Kind, Macro,
         MacroParameter, NamedBlock, Operator, Takes, Target, Tree,
@@ -501,7 +500,7 @@ impl TemplateReader<'_> {
                 let subject = e.expr.as_ref().map(|subject| self.boxed(subject)).transpose()?;
                 self.check(e.span(), filters::check(e.name));
                 self.calls(e.name);
-                ExpressionKind::Filter(FilterName::of(e.name), subject, self.arguments(&e.args)?)
+                ExpressionKind::Filter(filters::named(e.name), subject, self.arguments(&e.args)?)
             }
             Expr::Test(e) => {
                 self.check(e.span(), checks::check(e.name).map_err(|message| (message, None)));

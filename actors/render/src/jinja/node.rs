@@ -1,6 +1,5 @@
 //! A template as the evaluator walks it.
 
-use super::filters::FilterName;
 use crate::{
     engine::position::{At, Segment},
     value::Value,
@@ -202,6 +201,14 @@ pub(crate) enum ExpressionKind {
     /// `subject is name(…)`.
     Test(Arc<str>, Box<JinjaExpression>, Vec<CallArgument>),
     Call(Box<JinjaExpression>, Vec<CallArgument>),
+}
+
+/// A filter as a template names it.
+#[derive(Clone, Debug)]
+pub(crate) struct FilterName {
+    pub name: Arc<str>,
+    /// Its place among the filters of this language's own; a function of the library has none.
+    pub own: Option<usize>,
 }
 
 #[derive(Clone, Debug)]

@@ -6,8 +6,7 @@ use crate::{
     evaluation::cacheability::{DEEPEST, Holds},
     functions,
     jinja::{
-        filters::FilterName,
-        node::{CallArgument, ExpressionKind, JinjaExpression},
+        node::{CallArgument, ExpressionKind, FilterName, JinjaExpression},
         possible::{Callable, Possible, PossibleScope, Resources},
     },
 };
@@ -264,11 +263,11 @@ impl<'p> BlockWalk<'_, 'p> {
         subject: Possible<'p>,
         given: CallArguments<'p>,
     ) -> Possible<'p> {
-        let FilterName::Own(own) = filter else {
-            return self.library(filter.as_str(), subject.or(given.all()));
-        };
+        if filter.own.is_none() {
+            return self.library(&filter.name, subject.or(given.all()));
+        }
         let holds = subject.holds();
-        match own.name {
+        match &*filter.name {
             "default" | "d" => subject.or(given.all()),
             "first" | "last" | "max" | "min" => subject.item(),
             "select" | "reject" | "selectattr" | "rejectattr" | "sort" | "unique" | "reverse" | "list" => {

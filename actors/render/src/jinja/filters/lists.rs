@@ -1,6 +1,6 @@
 //! Filters of lists and dicts.
 
-use super::{FilterArguments, FilterName, check};
+use super::{FilterArguments, check, named};
 use crate::{
     evaluation::EvaluationResult,
     functions::LONGEST_LIST,
@@ -309,7 +309,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         }
         let filter = given.positional.remove(0).printed().unwrap_or_default();
         check(&filter)?;
-        let filter = FilterName::of(&filter);
+        let filter = named(&filter);
         let mut result = Vec::with_capacity(items.len());
         for item in items {
             self.machine.tick()?;
