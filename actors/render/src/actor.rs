@@ -8,7 +8,8 @@ use crate::{
     engine::CompileCache,
     fallback::{FallbackConfig, FallbackInputs},
     fork::RendererFork,
-    input::{RenderJob, RenderLimits},
+    input::RenderLimits,
+    job::RenderJob,
     quarantine::QuarantinedRender,
 };
 use actix::prelude::*;

@@ -6,7 +6,8 @@
 use crate::{
     bundle::Renderer,
     engine::{CompileCache, compiled::Compiled},
-    input::{RenderJob, RenderLimits},
+    input::RenderLimits,
+    job::RenderJob,
     quarantine::QuarantinedRender,
 };
 use haptic_attribution::quarantine::{QuarantineState, RenderTiming};

@@ -1,6 +1,6 @@
 //! What a render reads, how each look into it is noted, and what it may use up.
 
-use crate::{engine::compiled::Compiled, value::Value};
+use crate::value::Value;
 use haptic_model::{ActiveConfig, Fleet, Snapshots, crd::LimitsSpec};
 use std::time::Duration;
 
@@ -15,21 +15,6 @@ pub struct RenderInput<'a> {
     pub fleet: &'a Fleet,
     /// The top of every template: extraContext's keys, `extraContext`, `config`, `fleet`.
     pub context: &'a Value,
-}
-
-/// What a whole bundle is rendered from.
-#[derive(Clone, Copy, Debug)]
-pub struct RenderJob<'j> {
-    /// The templates.
-    pub compiled: &'j dyn Compiled,
-    /// The configuration.
-    pub config: &'j ActiveConfig,
-    /// All stores.
-    pub snapshots: &'j Snapshots,
-    /// The HAProxy pods.
-    pub fleet: &'j Fleet,
-    /// What it may use up.
-    pub limits: &'j RenderLimits,
 }
 
 /// What a render may use up.

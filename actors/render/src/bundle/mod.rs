@@ -13,7 +13,7 @@ use crate::{
     block_cache::{CacheSize, store_lists::StoreLists},
     engine::compiled::{Compiled, ImpureBlock},
     functions::{check_name, path_of},
-    input::RenderJob,
+    job::RenderJob,
     servers::fleet_services::FleetServices,
 };
 use added::AddedFiles;

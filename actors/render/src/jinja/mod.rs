@@ -3,6 +3,7 @@
 //! The crate's own machine cannot keep a block, isolate an object or append to a list, so only its grammar is used.
 //! What a template's literals say is structure, as its text is; every other value that is printed stands between marks.
 
+mod arguments;
 mod cacheability;
 mod call;
 mod checks;

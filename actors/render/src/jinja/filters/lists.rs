@@ -1,10 +1,11 @@
 //! Filters of lists and dicts.
 
-use super::{FilterArguments, check, named};
+use super::{check, named};
 use crate::{
     evaluation::EvaluationResult,
     functions::LONGEST_LIST,
     jinja::{
+        arguments::FilterArguments,
         evaluate::JinjaEvaluator,
         keys::DictKey,
         node::Operator,

@@ -1,6 +1,5 @@
 //! Filters: those of Jinja2 with its meaning, and every function of the library with the value as its first argument.
 
-mod arguments;
 mod lists;
 mod numbers;
 mod table;
@@ -8,9 +7,8 @@ mod texts;
 mod values;
 mod wrapping;
 
-pub(super) use arguments::FilterArguments;
-
 use super::{
+    arguments::FilterArguments,
     evaluate::JinjaEvaluator,
     node::{CallArgument, ExpressionKind, FilterName, JinjaExpression},
     operand::Operand,

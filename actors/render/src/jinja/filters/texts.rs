@@ -1,12 +1,10 @@
 //! Filters of texts that are no methods of them.
 
-use super::{
-    FilterArguments,
-    wrapping::{self, WrapRules},
-};
+use super::wrapping::{self, WrapRules};
 use crate::{
     evaluation::EvaluationResult,
     jinja::{
+        arguments::FilterArguments,
         evaluate::JinjaEvaluator,
         operand::Operand,
         operators::text_from,

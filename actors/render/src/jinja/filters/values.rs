@@ -1,9 +1,9 @@
 //! Filters of any value.
 
-use super::FilterArguments;
 use crate::{
     evaluation::EvaluationResult,
     jinja::{
+        arguments::FilterArguments,
         evaluate::JinjaEvaluator,
         keys::{DictKey, Entries},
         operand::Operand,

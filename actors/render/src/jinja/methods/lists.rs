@@ -6,7 +6,7 @@ use crate::{
     jinja::{
         call::{NamedArguments, no_method},
         evaluate::JinjaEvaluator,
-        filters::FilterArguments,
+        arguments::FilterArguments,
         operand::{DEEPEST, MutableList, Operand},
         operators,
     },

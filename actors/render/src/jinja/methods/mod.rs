@@ -10,7 +10,7 @@ mod turns;
 use super::{
     call::{NamedArguments, no_method},
     evaluate::JinjaEvaluator,
-    filters::FilterArguments,
+    arguments::FilterArguments,
     operand::Operand,
 };
 use crate::{evaluation::EvaluationResult, functions, value::Value};

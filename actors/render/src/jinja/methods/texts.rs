@@ -6,7 +6,7 @@ use crate::{
     jinja::{
         call::no_method,
         evaluate::JinjaEvaluator,
-        filters::FilterArguments,
+        arguments::FilterArguments,
         operand::Operand,
         texts::{
             self, TextOperation,

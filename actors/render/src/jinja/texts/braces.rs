@@ -2,7 +2,7 @@
 
 use crate::{
     evaluation::EvaluationResult,
-    jinja::{evaluate::JinjaEvaluator, filters::FilterArguments, operand::Operand, operators::text_from},
+    jinja::{arguments::FilterArguments, evaluate::JinjaEvaluator, operand::Operand, operators::text_from},
     output::framing,
 };
 

@@ -8,7 +8,7 @@ pub(super) mod pieces;
 
 use super::{
     evaluate::JinjaEvaluator,
-    filters::FilterArguments,
+    arguments::FilterArguments,
     operand::Operand,
     operators::{check_length, text_from},
 };

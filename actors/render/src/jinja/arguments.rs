@@ -1,12 +1,12 @@
 //! What filters and methods are given.
 
-use crate::jinja::operand::Operand;
+use super::operand::Operand;
 use haptic_text::suggest::did_you_mean;
 use std::sync::Arc;
 
 /// Arguments of a filter, by place or by name.
 #[derive(Clone)]
-pub(in crate::jinja) struct FilterArguments<'p> {
+pub(super) struct FilterArguments<'p> {
     pub positional: Vec<Operand<'p>>,
     pub named: Vec<(Arc<str>, Operand<'p>)>,
 }
