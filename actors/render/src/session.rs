@@ -197,7 +197,7 @@ impl<'a> Session<'a> {
     /// # Errors
     /// When there is no such resource, or it holds no routes.
     pub fn userlists(&self, resource: &Arc<str>, key: Key) -> Result<Value, String> {
-        self.beside(resource, &haptic_routes::userlists::store_of(resource), key)
+        self.beside(resource, &haptic_routes::userlists_of(resource), key)
     }
 
     /// Who is asked whether requests for routes of `resource` may pass. The read is recorded.
@@ -205,7 +205,7 @@ impl<'a> Session<'a> {
     /// # Errors
     /// When there is no such resource, or it holds no routes.
     pub fn auth_targets(&self, resource: &Arc<str>, key: Key) -> Result<Value, String> {
-        self.beside(resource, &haptic_routes::auth::store_of(resource), key)
+        self.beside(resource, &haptic_routes::auth_targets_of(resource), key)
     }
 
     /// The IngressClasses whose parameters name a ConfigMap with options for routes of `resource`. The read is recorded.

@@ -1,5 +1,6 @@
 //! What one object asks for, before it is known who else asks for the same.
 
+pub(crate) mod auth;
 mod bounds;
 pub(crate) mod choices;
 

@@ -9,7 +9,7 @@ use super::{
     translation::Translation,
 };
 use crate::{
-    findings::sentences::shortened,
+    sentences::shortened,
     options::{header::HeadersOf, quantity::milliseconds},
 };
 

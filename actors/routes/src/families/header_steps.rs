@@ -2,7 +2,7 @@
 
 use super::translation::Translation;
 use crate::{
-    findings::sentences::shortened,
+    sentences::shortened,
     options::{
         header::{Header, HeadersOf, plain},
         value::OptionValue,

@@ -4,7 +4,7 @@ use super::{
     config::FamilyConfig, family::Family, foreign_options::translate, settings::FamilySettings,
     translation::About,
 };
-use crate::{findings::sentences::shortened, objects::config_maps, options::Settings};
+use crate::{sentences::shortened, objects::config_maps, options::Settings};
 use haptic_model::{Finding, HAProxyTemplateConfigSpec, ObjectRef, Snapshots};
 use serde_json::Value;
 use std::{collections::BTreeMap, sync::Arc};
@@ -122,7 +122,7 @@ impl FamiliesOfClasses {
     fn note(&mut self, config_map: &Arc<ObjectRef>, config: &FamilyConfig) {
         if !config.findings.is_empty() {
             self.findings
-                .insert(config_map.clone(), crate::findings::sentences::few(config.findings.clone()));
+                .insert(config_map.clone(), crate::sentences::few(config.findings.clone()));
         }
     }
 

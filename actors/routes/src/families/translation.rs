@@ -8,7 +8,7 @@ use super::{
     key::{FamilyKey, KeyTarget, WrongValue},
 };
 use crate::{
-    findings::sentences::shortened,
+    sentences::shortened,
     objects::referenced::{ReferencedKind, ReferencedObjects},
     options::{
         Settings,

@@ -1,7 +1,7 @@
 //! Secrets and ConfigMaps that options name and that are not there. Those of certificates are looked at as those of `spec.tls`.
 
-use super::{certificates::SecretsAtTime, sentences::shortened};
-use crate::{claims::Claims, objects::named_objects::NamedKind, options};
+use super::certificates::SecretsAtTime;
+use crate::{claims::Claims, objects::named_objects::NamedKind, options, sentences::shortened};
 use haptic_model::{Finding, FindingKind, ObjectRef, Snapshot};
 use std::{
     collections::{BTreeSet, HashMap},

@@ -5,4 +5,3 @@ pub mod certificates;
 pub mod foreign;
 pub(crate) mod missing_objects;
 pub(crate) mod nowhere;
-pub(crate) mod sentences;

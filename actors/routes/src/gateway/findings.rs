@@ -1,7 +1,7 @@
 //! What verdicts say no to, as findings: for Events, the webhook, `haptic status` and `haptic explain`.
 
 use super::levels::LevelShare;
-use crate::{findings::sentences::few, matching::lists::MOST};
+use crate::{sentences::few, matching::lists::MOST};
 use haptic_model::{
     Finding, FindingKind, Findings, ObjectRef,
     gateway::{

@@ -5,7 +5,7 @@ use super::{
     values::url_path,
 };
 use crate::{
-    findings::sentences::shortened,
+    sentences::shortened,
     matching::{
         Match, MatchShape,
         conditions::{Condition, RouteConditions},

@@ -52,7 +52,7 @@ use inputs::{GatewayInputs, Remembered};
 use levels::RouteId;
 use litemap::LiteMap;
 use objects::GROUP;
-use parsed::{ReadServices, store_of};
+use parsed::{ReadServices, watched_store};
 use ports::GivenPorts;
 use reload_pace::CountingRoutes;
 use resolved::{ResolvedRoutes, RouteChanges};
@@ -115,7 +115,7 @@ impl GatewayModel {
         now: Option<Instant>,
         clock: Option<Clock>,
     ) -> Snapshots {
-        if store_of(config, snapshots, GROUP, "gateways").is_none() {
+        if watched_store(config, snapshots, GROUP, "gateways").is_none() {
             *self = Self::default();
             return all;
         }

@@ -134,7 +134,7 @@ pub(super) fn stores_of(config: &ActiveConfig, snapshots: &Snapshots, resources:
 }
 
 /// The store of a resource; one that is on demand cannot be looked at.
-pub(super) fn store_of<'s>(
+pub(super) fn watched_store<'s>(
     config: &'s ActiveConfig,
     snapshots: &'s Snapshots,
     group: &str,

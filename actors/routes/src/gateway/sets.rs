@@ -16,11 +16,11 @@ use super::{
     settings::{GatewaySettings, PortMode},
 };
 use crate::{
-    ownership::memory::Clock,
-    stores::{
-        self,
+    ownership::{
         asked::{CountedThings, Things},
+        memory::Clock,
     },
+    store_names::{options_of, store_of},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use haptic_model::{
@@ -169,15 +169,15 @@ impl Sets {
 
     pub fn beside(&self, all: Snapshots) -> Snapshots {
         let all = all
-            .with(stores::store_of("gateways"), self.gateways.clone())
-            .with(stores::store_of(PORTS), self.ports.clone())
-            .with(stores::store_of(BACKENDS), self.backends.clone())
-            .with(stores::store_of(RETRIES), self.retries.clone())
-            .with(stores::store_of(CLASSES), self.classes.clone())
-            .with(stores::options_of(NEEDS), self.needs.clone());
+            .with(store_of("gateways"), self.gateways.clone())
+            .with(store_of(PORTS), self.ports.clone())
+            .with(store_of(BACKENDS), self.backends.clone())
+            .with(store_of(RETRIES), self.retries.clone())
+            .with(store_of(CLASSES), self.classes.clone())
+            .with(options_of(NEEDS), self.needs.clone());
         ROUTES.iter().fold(all, |all, (kind, resources)| {
             let sets = self.routes.get(kind).cloned().unwrap_or_default();
-            all.with(stores::store_of(resources), sets)
+            all.with(store_of(resources), sets)
         })
     }
 

@@ -3,7 +3,7 @@
 use crate::{
     claims::Backend,
     families::{About, FamiliesOfClasses, Family, FamilySettings, translate},
-    findings::sentences::shortened,
+    sentences::shortened,
     matching::path::Spelling,
     objects::config_maps::{self, FoundConfigMap},
     options::{Settings, class::Class, shared_lines::SharedLines},
@@ -82,7 +82,7 @@ impl Classes {
         let extra_context = &config.spec.templating_settings.extra_context;
         let (options, spelling) = (Arc::new(Settings::of(extra_context)), Spelling::of(extra_context));
         let of_classes = FamiliesOfClasses::of(&options, &config.spec, snapshots);
-        let Some(store) = store_of(&config.spec).and_then(|name| snapshots.get(name)) else {
+        let Some(store) = classes_resource(&config.spec).and_then(|name| snapshots.get(name)) else {
             return Self { spelling, options, families: of_classes, ..Self::all() }.with_shared_lines();
         };
         let settings = extra_context.get("ingressClass");
@@ -342,7 +342,7 @@ impl ConfigMaps<'_> {
 }
 
 /// The watched resource that holds IngressClasses.
-pub(crate) fn store_of(spec: &HAProxyTemplateConfigSpec) -> Option<&str> {
+pub(crate) fn classes_resource(spec: &HAProxyTemplateConfigSpec) -> Option<&str> {
     let is = |w: &haptic_model::crd::WatchedResource| {
         w.resources == "ingressclasses" && w.api_version.starts_with("networking.k8s.io/")
     };

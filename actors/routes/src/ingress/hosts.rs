@@ -7,7 +7,7 @@ use super::{
 use crate::{
     claims::RouteClaim,
     families::{Family, FamilySettings},
-    findings::sentences::shortened,
+    sentences::shortened,
     matching::{ANY_HOST, Match, host_of},
     options::{
         groups::{OwnOptions, RouteSays},

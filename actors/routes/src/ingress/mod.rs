@@ -5,6 +5,7 @@
 
 mod answers;
 mod app_root;
+pub(crate) mod auth_hosts;
 pub mod class;
 mod context;
 mod foreign;
@@ -22,7 +23,7 @@ pub use of_hosts::host_options;
 pub use ours::IngressError;
 
 use crate::{
-    claims::Claims,
+    claims::{Claims, auth},
     families::{Family, ForeignOptions},
     findings::{foreign as foreign_annotations, nowhere},
     matching::path::Spelling,
@@ -31,7 +32,6 @@ use crate::{
         self, Written,
         groups::{Annotations, Grouping},
     },
-    stores::auth,
 };
 use class::Classes;
 use context::IngressContext;

@@ -3,7 +3,7 @@
 use super::{Reading, manifest::prefix_or_exact};
 use crate::{
     claims::Backend,
-    findings::sentences::shortened,
+    sentences::shortened,
     options::{Settings, groups::OwnOptions, table::row, value::OptionValue},
 };
 use haptic_model::{Finding, FindingKind};

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     claims::{Backend, RouteClaim},
-    findings::sentences::shortened,
+    sentences::shortened,
     matching::{
         Match,
         path::{self, Spelling},

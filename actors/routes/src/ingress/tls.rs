@@ -2,7 +2,7 @@
 
 use super::{Reading, manifest::Tls};
 use crate::{
-    findings::sentences::shortened, matching::ANY_HOST, options::value::OptionValue, ownership::passthrough,
+    sentences::shortened, matching::ANY_HOST, options::value::OptionValue, ownership::passthrough,
 };
 use haptic_model::{Finding, FindingKind};
 use std::{

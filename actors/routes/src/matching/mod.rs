@@ -16,7 +16,7 @@ use std::{cmp::Reverse, sync::Arc};
 
 use conditions::RouteConditions;
 
-use crate::findings::sentences::shortened;
+use crate::sentences::shortened;
 pub(crate) use host_name::wildcard_over;
 
 /// The host of a route that takes requests whatever their host is.

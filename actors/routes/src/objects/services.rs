@@ -3,7 +3,7 @@
 use crate::{
     claims::{Backend, Port},
     families::Family,
-    findings::sentences::shortened,
+    sentences::shortened,
     options::{PREFIX, Settings, Written, level::Level},
 };
 use haptic_model::{ActiveConfig, Object, ObjectRef, Snapshot, Snapshots};

@@ -3,6 +3,10 @@
 
 use serde_json::{Map, Value as Json};
 
+/// The field of a record that has what each group has otherwise than `options`, null where it has nothing. Whoever reads the JSON makes
+/// `groups` of it, in which each has all of them: so the options of an object are there once, however many groups there are.
+pub const OPTIONS_OF_GROUPS: &str = "optionsOfGroups";
+
 /// The options of a group, found in what it has otherwise and in those of its object.
 #[derive(Clone, Copy, Debug)]
 pub struct GroupOptions<'o> {

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     families::{ForeignOptions, PathRules},
-    findings::sentences::shortened,
+    sentences::shortened,
     matching::{
         conditions::RouteConditions,
         patterns::{self, Pattern, Rewrite},

@@ -9,7 +9,7 @@ use super::{
     value::OptionValues,
     written::Written,
 };
-use crate::{families::FamilySettings, findings::sentences::shortened};
+use crate::{families::FamilySettings, sentences::shortened};
 use serde_json::{Map, Value as Json};
 use std::collections::BTreeMap;
 

@@ -5,7 +5,7 @@ use super::{
     paths,
     table::row,
 };
-use crate::findings::sentences::shortened;
+use crate::sentences::shortened;
 use serde_json::Value as Json;
 use std::fmt;
 

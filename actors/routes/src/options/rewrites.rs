@@ -1,7 +1,7 @@
 //! Lines of a regular expression and a path: `rewrite-rules`.
 
 use super::{form::Form, value::OptionValue};
-use crate::{findings::sentences::shortened, matching::regex_cost};
+use crate::{sentences::shortened, matching::regex_cost};
 use regex_syntax::hir::{Hir, HirKind, Look};
 
 /// So many lines.

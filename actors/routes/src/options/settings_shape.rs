@@ -2,7 +2,7 @@
 //!
 //! A setting of another type would count as one that is not there: what it closes would be open.
 
-use crate::{families::Family, findings::sentences::shortened};
+use crate::{families::Family, sentences::shortened};
 use haptic_text::suggest::did_you_mean;
 use serde_json::{Map, Value as Json};
 

@@ -10,7 +10,7 @@ use super::{
     table::{TABLE, row},
     value::OptionValues,
 };
-use crate::findings::sentences::shortened;
+use crate::sentences::shortened;
 use haptic_model::{Finding, FindingKind};
 use haptic_text::suggest::did_you_mean;
 use std::{collections::BTreeMap, sync::Arc};

@@ -2,13 +2,14 @@
 //! change. A change costs as much as there are objects that ask for the same.
 
 use super::{
+    asked::Demands,
     contest::{ClaimPriority, Claimant, Claimants, Contest, Holder},
     hosts::{Hosts, Tls},
     memory::{Clock, Memory, Thing},
     owners::Owners,
 };
 use crate::{
-    claims::{Backend, Claims, RouteClaim},
+    claims::{Backend, Claims, RouteClaim, auth},
     families::neighbours::HostOfNamespace,
     findings::{
         certificates::{NamedCertificates, SecretsAtTime},
@@ -20,9 +21,8 @@ use crate::{
         wildcard_over,
     },
     reload_pace::{ReloadPace, ReloadsPerMinute},
-    stores::{asked::Demands, auth, record},
 };
-use haptic_model::{Findings, Object, ObjectRef, Snapshot, host_holds::HeldByText};
+use haptic_model::{Finding, ObjectRef, Snapshot, host_holds::HeldByText};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     sync::Arc,
@@ -42,9 +42,6 @@ pub struct RouteIndex {
     matches: HashMap<Match, Contest>,
     hosts: Hosts,
     lists: Lists,
-    /// For each object what it got, as an object that templates read.
-    sets: Snapshot,
-    findings: Findings,
     asked: Demands,
     certificates: NamedCertificates,
     named_objects: NamedObjects,
@@ -92,8 +89,6 @@ impl Touched {
 
 impl Default for RouteIndex {
     fn default() -> Self {
-        let mut sets = Snapshot::full();
-        sets.set_synced();
         Self {
             owners: Arc::default(),
             clock: None,
@@ -103,8 +98,6 @@ impl Default for RouteIndex {
             matches: HashMap::new(),
             hosts: Hosts::default(),
             lists: Lists::default(),
-            sets,
-            findings: Findings::default(),
             asked: Demands::default(),
             certificates: NamedCertificates::default(),
             named_objects: NamedObjects::default(),
@@ -171,9 +164,13 @@ impl RouteIndex {
         self.pace.set_clock(pace);
     }
 
-    /// Objects that changed, each with what it asks for now; `None` when it is gone or asks for nothing. What was kept
-    /// long enough for others is given to who asks for it.
-    pub fn update(&mut self, changes: impl IntoIterator<Item = (Arc<ObjectRef>, Option<Claims>)>) {
+    /// Takes objects that changed, each with what it asks for now; `None` when it is gone or asks for nothing. What was kept
+    /// long enough for others is given to who asks for it. Returns the objects that may have got something else than before.
+    #[must_use]
+    pub fn update(
+        &mut self,
+        changes: impl IntoIterator<Item = (Arc<ObjectRef>, Option<Claims>)>,
+    ) -> BTreeSet<Arc<ObjectRef>> {
         let mut touched = Touched::default();
         self.asked.forget(self.clock.as_ref());
         let forgotten = self.memory.forget(self.clock.as_ref());
@@ -218,9 +215,7 @@ impl RouteIndex {
         for host in &touched.lists {
             touched.objects.extend(self.lists.of(host).cloned());
         }
-        for object in touched.objects {
-            self.write(&object);
-        }
+        touched.objects
     }
 
     /// The objects with routes to one of these Services, or that have one asked whether requests may pass.
@@ -287,18 +282,6 @@ impl RouteIndex {
         }
     }
 
-    /// For each object what it got, under its own name; an object that asks for nothing is not there.
-    #[must_use]
-    pub fn sets(&self) -> &Snapshot {
-        &self.sets
-    }
-
-    /// What is found at each object.
-    #[must_use]
-    pub fn findings(&self) -> &Findings {
-        &self.findings
-    }
-
     /// What is known of certificates.
     pub(crate) fn certificates(&self) -> &NamedCertificates {
         &self.certificates
@@ -309,8 +292,10 @@ impl RouteIndex {
         &self.named_objects
     }
 
-    /// The Secrets and ConfigMaps as they are, at a time: what is found at the objects that name them may be other than before.
-    pub(crate) fn set_secrets(&mut self, secrets: &SecretsAtTime) {
+    /// Takes the Secrets and ConfigMaps as they are, at a time. Returns the objects that name them: what is found there may be other than
+    /// before.
+    #[must_use]
+    pub(crate) fn set_secrets(&mut self, secrets: &SecretsAtTime) -> BTreeSet<Arc<ObjectRef>> {
         let mut objects = self.named_objects.update(secrets);
         if let Some(concerned) = self.certificates.update(secrets) {
             let has = |(object, claims): &(&Arc<ObjectRef>, &Arc<Claims>)| {
@@ -318,9 +303,7 @@ impl RouteIndex {
             };
             objects.extend(self.claims.iter().filter(has).map(|(object, _)| object.clone()));
         }
-        for object in objects {
-            self.write(&object);
-        }
+        objects
     }
 
     /// An object for each option that any object asks for.
@@ -582,18 +565,9 @@ impl RouteIndex {
         true
     }
 
-    fn write(&mut self, object: &Arc<ObjectRef>) {
-        let waits = self.pace.found(object);
-        let Some(claims) = self.claims.get(object) else {
-            self.sets.remove(object);
-            self.findings.set(object, waits.into_iter().collect());
-            return;
-        };
-        let (json, mut findings) = record::of(&record::Got { object, claims, index: self });
-        findings.extend(waits);
-        self.findings.set(object, findings);
-        let key = [object.namespace.clone(), object.name.clone()].into();
-        self.sets.apply(Object { reference: object.clone(), version: 0, json }, key);
+    /// The finding at an object whose change waits for its turn.
+    pub(crate) fn delay_of(&self, object: &ObjectRef) -> Option<Finding> {
+        self.pace.found(object)
     }
 
     /// Who has the requests of a match.

@@ -3,6 +3,7 @@
 //! All claims of one kind of object are in one [`index`]. Of those that ask for one thing a [`contest`] decides, with what is
 //! [remembered](memory) of former holders, and the operator's word for hosts ([`owners`]).
 
+pub(crate) mod asked;
 pub mod contest;
 pub(crate) mod hosts;
 pub mod index;

@@ -2,7 +2,7 @@
 
 use crate::{
     claims::Claims,
-    findings::sentences::{named, shortened},
+    sentences::{named, shortened},
     matching::ANY_HOST,
 };
 use haptic_model::{Finding, FindingKind, HAProxyTemplateConfigSpec, crd::HostOwners, host_name};

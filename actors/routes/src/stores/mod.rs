@@ -5,10 +5,9 @@
 //! are printed for it are kept from render to render, and only those are printed anew whose own set changed: the index is
 //! updated by what changed in the store.
 
-pub(crate) mod asked;
-pub mod auth;
 mod batches;
-pub(crate) mod record;
+mod record;
+pub(crate) mod records;
 
 use crate::{
     claims::{Claims, RouteGroup},
@@ -25,14 +24,16 @@ use crate::{
     },
     ownership::{index::RouteIndex, memory::Clock, owners::Owners},
     reload_pace::ReloadsPerMinute,
+    store_names::{auth_targets_of, class_settings_of, options_of, store_of, userlists_of},
     tcp::TcpModel,
-    userlists::{self, Userlists},
+    userlists::Userlists,
 };
 use batches::in_batches;
 use haptic_model::{
     ActiveConfig, Finding, FindingKind, Findings, HostHolds, Object, ObjectRef, Snapshot, Snapshots,
     gateway::GatewayVerdicts, host_holds,
 };
+use records::Records;
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
     sync::Arc,
@@ -76,6 +77,7 @@ struct Table {
     ground: Ground,
     neighbours: Neighbours,
     index: RouteIndex,
+    records: Records,
     sets: Arc<Snapshot>,
     options: Arc<Snapshot>,
     auth_targets: Arc<Snapshot>,
@@ -167,7 +169,7 @@ impl Routes {
             // The objects of an on-demand store are not there to be looked at.
             let Some(source) = snapshots.get(&name).filter(|store| !store.is_on_demand()) else { continue };
             let mut table = self.tables.remove(&name).unwrap_or_else(|| Table::new(&ground));
-            table.index.set_secrets(&secrets);
+            table.set_secrets(&secrets);
             table.index.set_pace(pace);
             if let Some(written) = self.unread.0.remove(&name) {
                 table.index.set_clock(clock);
@@ -178,8 +180,8 @@ impl Routes {
             let userlists = table.userlists.update(config, snapshots, &table.sets);
             all =
                 all.with(store_of(&name), table.sets.clone()).with(options_of(&name), table.options.clone());
-            all = all.with(userlists::store_of(&name), userlists);
-            all = all.with(auth::store_of(&name), table.auth_targets.clone());
+            all = all.with(userlists_of(&name), userlists);
+            all = all.with(auth_targets_of(&name), table.auth_targets.clone());
             all = all.with(class_settings_of(&name), table.class_settings.clone());
             self.tables.insert(name, table);
         }
@@ -192,7 +194,7 @@ impl Routes {
 
     /// `of_config_maps`: at those of other controllers.
     fn gather_findings(&mut self, of_config_maps: Findings) {
-        let tables = self.tables.iter().map(|(name, table)| (store_of(name), table.index.findings()));
+        let tables = self.tables.iter().map(|(name, table)| (store_of(name), table.records.findings()));
         let others = [
             ("tcp".into(), self.tcp.findings()),
             ("gateway".into(), self.gateway.findings()),
@@ -265,15 +267,17 @@ impl FoundTogether {
 
 impl Table {
     fn new(ground: &Ground) -> Self {
-        Self::around(RouteIndex::with_owners(ground.owners.clone()), ground.clone())
+        let index = RouteIndex::with_owners(ground.owners.clone());
+        Self::around(index, Records::default(), ground.clone())
     }
 
     fn emptied(&self) -> Self {
-        Self::around(self.index.emptied(self.ground.owners.clone()), self.ground.clone())
+        let index = self.index.emptied(self.ground.owners.clone());
+        Self::around(index, Records::default(), self.ground.clone())
     }
 
-    fn around(index: RouteIndex, ground: Ground) -> Self {
-        let (sets, options) = (Arc::new(index.sets().clone()), Arc::new(index.options().clone()));
+    fn around(index: RouteIndex, records: Records, ground: Ground) -> Self {
+        let (sets, options) = (Arc::new(records.sets().clone()), Arc::new(index.options().clone()));
         let auth_targets = Arc::new(index.auth_targets().clone());
         let class_settings = Arc::new(ground.classes.settings_store());
         Self {
@@ -283,12 +287,18 @@ impl Table {
             ground,
             neighbours: Neighbours::default(),
             index,
+            records,
             sets,
             options,
             auth_targets,
             class_settings,
             userlists: Userlists::default(),
         }
+    }
+
+    fn set_secrets(&mut self, secrets: &SecretsAtTime) {
+        let touched = self.index.set_secrets(secrets);
+        self.records.write(&self.index, touched);
     }
 
     fn updated(
@@ -341,13 +351,14 @@ impl Table {
         leading.extend(naming);
         let leading = leading.iter().filter_map(|(namespace, name)| source.get(namespace, name));
         let leading = in_batches(leading, |object| changed(object, ground, &around));
-        self.index.update(leading.chain(changes.flatten()));
+        let touched = self.index.update(leading.chain(changes.flatten()));
+        self.records.write(&self.index, touched);
         self
     }
 
     fn update_sets(&mut self) {
-        if !self.index.sets().is_unchanged_since(&self.sets) {
-            self.sets = Arc::new(self.index.sets().clone());
+        if !self.records.sets().is_unchanged_since(&self.sets) {
+            self.sets = Arc::new(self.records.sets().clone());
         }
         if !self.index.options().is_unchanged_since(&self.options) {
             self.options = Arc::new(self.index.options().clone());
@@ -359,7 +370,7 @@ impl Table {
 
     /// The same objects where other classes are ours, or hosts belong to others: all of them are read anew.
     fn on(self, ground: &Ground, clock: Option<Clock>) -> Self {
-        let Self { source, mut services, referenced, mut index, userlists, .. } = self;
+        let Self { source, mut services, referenced, mut index, mut records, userlists, .. } = self;
         services.read_again(&ground.classes.options);
         index.set_clock(clock);
         index.set_owners(ground.owners.clone());
@@ -368,8 +379,9 @@ impl Table {
             neighbours.note(object, true, &ground.classes, &mut HashSet::new());
         }
         let around = IngressGround { services: &services, neighbours: &neighbours, referenced: &referenced };
-        index.update(in_batches(source.iter(), |object| changed(object, ground, &around)));
-        let around = Self::around(index, ground.clone());
+        let touched = index.update(in_batches(source.iter(), |object| changed(object, ground, &around)));
+        records.write(&index, touched);
+        let around = Self::around(index, records, ground.clone());
         Self { source, services, referenced, userlists, neighbours, ..around }
     }
 }
@@ -398,22 +410,4 @@ fn unreadable(object: &ObjectRef, why: String) -> Claims {
     let group = RouteGroup { id: object.name.clone(), ..RouteGroup::default() };
     let findings = vec![Finding::new(FindingKind::ObjectUnreadable, why)];
     Claims { findings, groups: vec![group], fields: fields.into(), ..Claims::default() }
-}
-
-/// The name of the store of sets beside the store `resource`.
-#[must_use]
-pub fn store_of(resource: &str) -> Arc<str> {
-    format!("routes of {resource}").into()
-}
-
-/// The name of the store that has an object for each option that any object of the store `resource` asks for.
-#[must_use]
-pub fn options_of(resource: &str) -> Arc<str> {
-    format!("options of {resource}").into()
-}
-
-/// The name of the store that has an object for each IngressClass whose parameters name a ConfigMap, beside the store `resource`.
-#[must_use]
-pub fn class_settings_of(resource: &str) -> Arc<str> {
-    format!("classes of {resource}").into()
 }

@@ -1,13 +1,12 @@
 //! What an object got, as the object that templates read.
 
-use super::auth;
 use crate::{
-    claims::{Backend, Claims, RouteClaim, RouteGroup, ToHttps},
-    findings::sentences::{few, shortened},
+    claims::{Backend, Claims, RouteClaim, RouteGroup, ToHttps, auth},
+    sentences::{few, shortened},
     matching::{ANY_HOST, Match, MatchShape, lists::MOST, wildcard_over},
     names,
     objects::named_objects::NamedKind,
-    options,
+    options::{self, difference::OPTIONS_OF_GROUPS},
     ownership::{
         contest::{Age, ClaimPriority},
         hosts::{CertificateSource, ClientCa, Tls},
@@ -38,10 +37,6 @@ pub(crate) struct Got<'i> {
     pub claims: &'i Claims,
     pub index: &'i RouteIndex,
 }
-
-/// The field that has what each group has otherwise than `options`, null where it has nothing. Whoever reads the JSON makes `groups` of
-/// it, in which each has all of them: so the options of an object are there once, however many groups there are.
-pub const OPTIONS_OF_GROUPS: &str = "optionsOfGroups";
 
 /// What the hosts of one entry of `tls` have in common.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]

@@ -2,7 +2,8 @@
 
 use crate::{
     claims::{Backend, Port},
-    findings::{certificates::NamedCertificates, sentences::shortened},
+    findings::certificates::NamedCertificates,
+    sentences::shortened,
     options::{
         self, PREFIX, Settings, Written, level::Level, table::row, tcp_ports::read_port, value::OptionValue,
     },

@@ -3,7 +3,7 @@
 
 use super::claims::{AskedBy, AskedPorts, TcpClaim, TcpTls};
 use crate::{
-    claims::Backend, families::Family, findings::sentences::shortened, options::tcp_ports::port_of,
+    claims::Backend, families::Family, sentences::shortened, options::tcp_ports::port_of,
     ownership::contest::Age,
 };
 use haptic_model::{ActiveConfig, Finding, FindingKind, ObjectRef, Snapshots};

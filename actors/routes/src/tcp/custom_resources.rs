@@ -3,7 +3,7 @@
 
 use super::claims::{AskedBy, AskedPorts, TcpClaim, TcpMetadata, TcpTls};
 use crate::{
-    claims::Backend, findings::sentences::shortened, options::tcp_ports::port_of, ownership::contest::Age,
+    claims::Backend, sentences::shortened, options::tcp_ports::port_of, ownership::contest::Age,
 };
 use haptic_model::{Finding, FindingKind, HAProxyTemplateConfigSpec, Object};
 use serde::Deserialize;
@@ -98,7 +98,7 @@ pub(super) fn asked(object: &Object) -> Option<AskedPorts> {
         is_one
     });
     asked.findings.extend(twice);
-    asked.findings = crate::findings::sentences::few(std::mem::take(&mut asked.findings));
+    asked.findings = crate::sentences::few(std::mem::take(&mut asked.findings));
     Some(asked)
 }
 

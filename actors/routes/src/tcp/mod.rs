@@ -20,7 +20,7 @@ use crate::{
     names,
     objects::services,
     options::Settings,
-    stores::store_of,
+    store_names::store_of,
 };
 use claims::{AskedBy, AskedPorts, TcpClaim, TcpTls};
 use haptic_model::{ActiveConfig, Findings, Object, ObjectRef, Snapshot, Snapshots};
@@ -217,7 +217,7 @@ impl TcpModel {
             self.findings.set(&object, Vec::new());
         }
         for (object, findings) in found {
-            self.findings.set(&object, crate::findings::sentences::few(findings));
+            self.findings.set(&object, crate::sentences::few(findings));
         }
     }
 

@@ -4,7 +4,7 @@ use super::{
     limits::Limits,
     password::{self, Password, PasswordKind},
 };
-use crate::findings::sentences::shortened;
+use crate::sentences::shortened;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The longest name of a user.

@@ -2,7 +2,7 @@
 
 use crate::{
     families::{annotations::Said, balance, health_check, secrets::own_secret, translation::Translation},
-    findings::sentences::shortened,
+    sentences::shortened,
 };
 use std::collections::BTreeSet;
 

@@ -9,7 +9,7 @@ use crate::{
         Said, Translation,
         values::{GO_SWITCH, ValueReader},
     },
-    findings::sentences::shortened,
+    sentences::shortened,
     options::{auth_url::without_scheme, header::plain, quantity::milliseconds, row::REFUSALS},
 };
 use std::collections::BTreeSet;

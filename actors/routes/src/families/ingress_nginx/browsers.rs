@@ -2,7 +2,7 @@
 
 use crate::{
     families::{Said, Translation},
-    findings::sentences::shortened,
+    sentences::shortened,
     options::value::OptionValue,
 };
 

@@ -1,7 +1,7 @@
 //! What any object asks for, as stores: a template that needs to know reads one object of them, not all routes.
 
-use super::auth;
-use crate::{claims::Claims, ownership::memory::Clock};
+use super::memory::Clock;
+use crate::claims::{Claims, auth};
 use haptic_model::{Object, ObjectRef, Snapshot};
 use std::{
     collections::BTreeMap,
