@@ -25,7 +25,8 @@ use crate::{
         EvaluationResult, Machine,
         cacheability::{CacheabilityWalk, Holds, LinePosition, PartPlace},
     },
-    handlebars, jinja,
+    handlebars,
+    jinja::{self, NextText},
     session::Session,
 };
 use haptic_model::{ActiveConfig, Diagnostic, FileKey, FileKind, HAProxyTemplateConfigSpec};
@@ -71,7 +72,7 @@ impl Compiled for Program {
                     handlebars::walk_part(&mut walk, block, Vec::new(), place);
                 }
                 CompiledTemplate::Jinja2(_) => {
-                    jinja::walk_file(&mut walk, number, file.kind != FileKind::General);
+                    jinja::walk_file(&mut walk, number, next_text(file));
                 }
             }
         }
@@ -93,9 +94,8 @@ impl Compiled for Program {
         let mut machine = Machine::new(&self.names, session, limits, print_part);
         let run = match part {
             CompiledTemplate::Handlebars(block) => handlebars::print(self, &mut machine, block, Vec::new()),
-            // A file that HAProxy reads by lines gets a line end behind it.
             CompiledTemplate::Jinja2(_) => {
-                jinja::print_file(self, &mut machine, number, file.kind != FileKind::General)
+                jinja::print_file(self, &mut machine, number, next_text(file))
             }
         };
         machine.finish(run)
@@ -153,4 +153,9 @@ impl CompileCache {
     pub fn last(&self) -> Option<&dyn Compiled> {
         self.0.as_ref().map(|(_, compiled)| &**compiled)
     }
+}
+
+/// A file that HAProxy reads by lines gets a line end behind it.
+fn next_text(file: &FileKey) -> NextText {
+    if file.kind == FileKind::General { NextText::Other } else { NextText::LineEnd }
 }

@@ -132,7 +132,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
                 Some((code, at)) => {
                     let (items, depth) = (self.loop_items(items)?, state.depth + 1);
                     self.machine.enter_snippet(&"loop".into())?;
-                    let text = self.capture(|me| me.for_items(code, items, at, depth, false))?;
+                    let text = self.capture(|me| me.for_items(code, items, at, depth))?;
                     self.machine.leave_snippet();
                     Ok(Operand::Markup(text.into()))
                 }
@@ -213,7 +213,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
             Some(_) => return Err(format!("the macro {:?} does not call caller()", code.name).into()),
             None => {}
         }
-        let text = self.capture(|me| me.body(&code.body, false));
+        let text = self.capture(|me| me.body(&code.body));
         self.frames.leave_to(length);
         let text = text?;
         self.machine.leave_snippet();

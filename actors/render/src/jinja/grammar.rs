@@ -3,7 +3,7 @@
 use super::{
     checks, filters,
     node::{
-        Body, CallArgument, Comparison, ExpressionKind, For, JinjaExpression, JinjaNode, Kind, Macro,
+        Body, CallArgument, Comparison, ExpressionKind, For, IncludeOptions, JinjaExpression, JinjaNode, Kind, Macro,
         MacroParameter, NamedBlock, Operator, Takes, Target, Tree,
     },
 };
@@ -288,7 +288,8 @@ impl TemplateReader<'_> {
                 let with_context = self.has_context(s.span(), true);
                 let (name, ignores_missing) = (self.expression(&s.name)?, s.ignore_missing);
                 self.includes(&name, (!ignores_missing).then_some(SnippetUse::Print));
-                (s.span(), Kind::Include { name, ignores_missing, with_context })
+                let options = IncludeOptions { ignores_missing, with_context };
+                (s.span(), Kind::Include { name, options })
             }
             Stmt::Import(s) => {
                 let with_context = self.has_context(s.span(), false);

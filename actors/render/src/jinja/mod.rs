@@ -28,6 +28,7 @@ mod texts;
 
 pub(crate) use cacheability::{walk_file, walk_part};
 pub(crate) use examples::{example, usage};
+pub(crate) use lines::NextText;
 
 use crate::{
     engine::{
@@ -58,14 +59,14 @@ pub(crate) fn read(
     (CompiledTemplate::Jinja2(tree), TemplateNotes { problems, ..noted.notes })
 }
 
-/// Prints a file's template. Where a line end `follows` it, it may be printed with the last block.
+/// Prints a file's template, behind which stands `next`.
 pub(crate) fn print_file<'p>(
     program: &'p Program,
     machine: &mut Machine<'p>,
     number: u16,
-    follows: bool,
+    next: NextText,
 ) -> EvaluationResult {
-    JinjaEvaluator::new(program, machine).template(number, follows)
+    JinjaEvaluator::new(program, machine).file(number, next)
 }
 
 /// Prints a part for a template of another language, with the values that it gets from there.
@@ -79,7 +80,7 @@ pub(crate) fn print_part<'p>(
     for (name, value) in inputs {
         evaluator.frames.set(name, Operand::Value(value));
     }
-    evaluator.template(number, false)
+    evaluator.template(number)
 }
 
 /// Whether a template can hold what it holds.

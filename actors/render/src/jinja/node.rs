@@ -91,8 +91,7 @@ pub(crate) enum Kind {
     /// `{% include name ignore missing without context %}`.
     Include {
         name: JinjaExpression,
-        ignores_missing: bool,
-        with_context: bool,
+        options: IncludeOptions,
     },
     /// `{% import template as name %}`.
     Import {
@@ -112,6 +111,15 @@ pub(crate) enum Kind {
     Block(Arc<str>),
     Break,
     Continue,
+}
+
+/// How a template is included.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IncludeOptions {
+    /// Nothing is printed where it is not there.
+    pub ignores_missing: bool,
+    /// It sees the names that are known where it is included.
+    pub with_context: bool,
 }
 
 #[derive(Clone, Debug)]

@@ -171,7 +171,7 @@ impl<'p> BlockWalk<'_, 'p> {
         self.depth += 1;
         if let Some((code, at)) = callee.recursion {
             let over = given.all();
-            self.captured(|me| me.for_items(code, at, &over, false));
+            self.captured(|me| me.for_items(code, at, &over));
         }
         for callable in &callee.macros {
             self.run(callable, &given, caller.clone());
@@ -198,7 +198,7 @@ impl<'p> BlockWalk<'_, 'p> {
                     me.declare(name, given.all().deep());
                 }
                 caller.into_iter().for_each(|caller| me.declare("caller", Possible::of_macro(caller)));
-                me.body(&code.body, false);
+                me.body(&code.body);
             });
         });
     }
