@@ -385,8 +385,8 @@ mod tests {
         json!({"addressType": "IPv4", "ports": [{"name": port_name, "port": port}], "endpoints": endpoints})
     }
 
-    fn endpoint(address: &str, ready: bool, serving: bool, terminating: bool) -> Json {
-        json!({"addresses": [address], "conditions": {"ready": ready, "serving": serving, "terminating": terminating}})
+    fn endpoint(address: &str, conditions: Json) -> Json {
+        json!({"addresses": [address], "conditions": conditions})
     }
 
     #[test]
@@ -414,10 +414,10 @@ mod tests {
 
     #[test]
     fn endpoints_that_leave_count_only_where_none_is_ready() {
-        let leaving = endpoint("10.0.0.2", false, true, true);
-        let gone = endpoint("10.0.0.3", false, false, true);
-        let starting = endpoint("10.0.0.4", false, false, false);
-        let all = json!([endpoint("10.0.0.1", true, true, false), leaving, gone, starting]);
+        let leaving = endpoint("10.0.0.2", json!({"ready": false, "serving": true, "terminating": true}));
+        let gone = endpoint("10.0.0.3", json!({"ready": false, "serving": false, "terminating": true}));
+        let starting = endpoint("10.0.0.4", json!({"ready": false, "serving": false, "terminating": false}));
+        let all = json!([endpoint("10.0.0.1", json!({"ready": true, "serving": true, "terminating": false})), leaving, gone, starting]);
         assert_eq!(names(service(), &[slice("web", 1, all)], json!(80)), ["10.0.0.1_1=10.0.0.1:1"]);
         let none_ready = json!([leaving, gone, starting]);
         assert_eq!(names(service(), &[slice("web", 1, none_ready)], json!(80)), ["10.0.0.2_1=10.0.0.2:1"]);
