@@ -173,7 +173,7 @@ fn claims_of(service: &ObjectRef, ports: &str, written: &Written) -> Vec<TcpClai
     let ObjectRef { namespace, name, .. } = service;
     let tls = text(TLS_SECRET).map(|name| TcpTls::Secret { namespace: namespace.clone(), name: name.into() });
     let version = text("proxy-protocol");
-    let send_proxy = VERSIONS.into_iter().find(|known| version == Some(known));
+    let send_proxy = VERSIONS.into_iter().find(|known| version == Some(*known));
     let networks = written.values.get(ALLOW_FROM).map(OptionValue::to_json);
     let ports = ports.split(',').filter_map(|one| read_port(one.trim()));
     let claims = ports.map(|(port, of_service)| TcpClaim {
