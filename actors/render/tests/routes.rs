@@ -171,12 +171,12 @@ fn setup(ingresses: &[Sketch]) -> Setup {
 
 /// An index and its records.
 #[derive(Default)]
-struct Recorded {
+struct RecordedIndex {
     index: RouteIndex,
     records: Records,
 }
 
-impl Recorded {
+impl RecordedIndex {
     fn update(&mut self, changes: impl IntoIterator<Item = (Arc<ObjectRef>, Option<Claims>)>) {
         let touched = self.index.update(changes);
         self.records.write(&self.index, touched);
@@ -187,8 +187,8 @@ impl Recorded {
     }
 }
 
-fn index(ingresses: &[Sketch]) -> Recorded {
-    let mut index = Recorded::default();
+fn index(ingresses: &[Sketch]) -> RecordedIndex {
+    let mut index = RecordedIndex::default();
     index.update(ingresses.iter().map(|i| (reference(&i.name), claims(i))));
     index
 }
@@ -235,7 +235,7 @@ proptest! {
     fn after_any_history_the_index_is_that_of_a_fresh_start(
         history in prop::collection::vec((sketch(), any::<bool>()), 1..20)
     ) {
-        let mut grown = Recorded::default();
+        let mut grown = RecordedIndex::default();
         let mut there: Vec<Sketch> = Vec::new();
         for (ingress, put) in history {
             there.retain(|i| i.name != ingress.name);
@@ -244,7 +244,7 @@ proptest! {
                 there.push(ingress);
             }
             let fresh = index(&there);
-            let sets = |i: &Recorded| i.sets().iter().map(|o| String::from_utf8(o.json.bytes().into_owned()).unwrap()).collect::<Vec<_>>();
+            let sets = |i: &RecordedIndex| i.sets().iter().map(|o| String::from_utf8(o.json.bytes().into_owned()).unwrap()).collect::<Vec<_>>();
             prop_assert_eq!(sets(&grown), sets(&fresh));
         }
     }

@@ -50,16 +50,16 @@ struct Attachment {
     /// Their ids.
     listeners: BTreeSet<Arc<str>>,
     gateways: BTreeSet<NamespacedName>,
-    levels: Levels,
+    levels: LevelClients,
     /// Those of listeners that pass TLS through.
-    passed_levels: Levels,
+    passed_levels: LevelClients,
 }
 
-/// Levels, each with the certificate that servers are shown there.
-type Levels = BTreeMap<Arc<str>, Option<BackendClient>>;
+/// LevelClients, each with the certificate that servers are shown there.
+type LevelClients = BTreeMap<Arc<str>, Option<BackendClient>>;
 
 /// A parent of a route that is ours, as it is written and read, with its listeners.
-type RouteParent<'g> = (&'g UnreadPart, ParentRef, &'g [Arc<GatewayListener>]);
+type ListeningParent<'g> = (&'g UnreadPart, ParentRef, &'g [Arc<GatewayListener>]);
 
 /// A route that was read, before it is known which listeners take it.
 struct ReadRoute<'r> {
@@ -191,7 +191,7 @@ impl<'r> ReadRoute<'r> {
     /// The verdict for one parent; its listeners that take the route are added to `attachment`.
     fn attach(
         &self,
-        (reference, parent, listeners): &RouteParent<'_>,
+        (reference, parent, listeners): &ListeningParent<'_>,
         attachment: &mut Attachment,
     ) -> ParentVerdict {
         let (accepted, taken) = match self.taken_by(parent, listeners) {
@@ -324,7 +324,7 @@ impl<'r> AskedFor<'r> {
     }
 
     /// Adds what rules ask for at `levels`, as long as the route has no more entries than it may have.
-    fn add(&mut self, mut names: RuleNames<'_>, rules: Vec<ResolvedRule>, levels: &Levels) {
+    fn add(&mut self, mut names: RuleNames<'_>, rules: Vec<ResolvedRule>, levels: &LevelClients) {
         if levels.is_empty() {
             return;
         }
@@ -346,7 +346,7 @@ impl<'r> AskedFor<'r> {
     }
 
     /// Enters the matches of a rule, which is the route's of that number.
-    fn enter(&mut self, number: usize, rule: &ResolvedRule, ways: &Ways<'_>, levels: &Levels) {
+    fn enter(&mut self, number: usize, rule: &ResolvedRule, ways: &Ways<'_>, levels: &LevelClients) {
         let seniority = self.route.metadata.seniority();
         for (index, asked) in rule.matches.iter().enumerate() {
             for (level, client) in levels {
@@ -377,7 +377,7 @@ struct Ways<'l> {
 }
 
 impl<'l> Ways<'l> {
-    fn of(common: String, rule: &ResolvedRule, levels: &'l Levels) -> Self {
+    fn of(common: String, rule: &ResolvedRule, levels: &'l LevelClients) -> Self {
         let clients: BTreeSet<Option<&BackendClient>> = levels.values().map(Option::as_ref).collect();
         let mut this = Self { names: BTreeMap::new(), all: BTreeMap::new() };
         for client in clients {
@@ -394,7 +394,7 @@ impl<'l> Ways<'l> {
 }
 
 /// The route's parents that are ours.
-fn parents<'g>(route: &'g GatewayResource<RouteSpec>, ground: &'g GatewayInputs) -> Vec<RouteParent<'g>> {
+fn parents<'g>(route: &'g GatewayResource<RouteSpec>, ground: &'g GatewayInputs) -> Vec<ListeningParent<'g>> {
     let read = |written: &'g UnreadPart| {
         let parent: ParentRef = serde_json::from_str(written.text()).ok()?;
         if parent.group.as_deref().is_some_and(|group| group != GROUP) {

@@ -37,11 +37,8 @@ use records::Records;
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
     sync::Arc,
-    time::{Duration, Instant, SystemTime},
+    time::{Instant, SystemTime},
 };
-
-/// How long things are kept for namespaces that are gone, if a configuration that is wrong does not say.
-const HOLD: Duration = Duration::from_secs(600);
 
 /// What is found at objects of all stores, from render to render.
 #[derive(Clone, Debug, Default)]
@@ -153,7 +150,7 @@ impl Routes {
             most,
         };
         let of_config_maps = ground.classes.findings();
-        let hold = config.spec.controller.host_hold.or(HOLD);
+        let hold = config.spec.controller.host_hold.get();
         let clock = self.now.map(|now| Clock { now, hold }).filter(|clock| !clock.hold.is_zero());
         let reloads = ReloadsPerMinute::of(&config.spec.templating_settings.extra_context);
         let pace = self.now.map(|now| (now, reloads));
