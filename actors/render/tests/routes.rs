@@ -9,7 +9,7 @@ use haptic_routes::{
     class::Classes,
     families::Neighbours,
     index::RouteIndex,
-    ingress::{self, IngressGround},
+    ingress::{self, IngressContext},
     referenced::ReferencedObjects,
     services::Services,
     store_of,
@@ -201,7 +201,7 @@ fn claims(ingress: &Sketch) -> Option<Claims> {
     let claims = ingress::claims(
         ingress.object().to_string().as_bytes(),
         &Classes::all(),
-        &IngressGround {
+        &IngressContext {
             services: &Services::default(),
             neighbours: &Neighbours::default(),
             referenced: &ReferencedObjects::default(),

@@ -10,7 +10,7 @@ use haptic_routes::{
     class::Classes,
     families::Neighbours,
     index::RouteIndex,
-    ingress::{self, IngressGround},
+    ingress::{self, IngressContext},
     path::{self, Doubt},
     referenced::ReferencedObjects,
     services::Services,
@@ -99,7 +99,7 @@ fn model(ingresses: &[Value]) -> RouteIndex {
         let claims = ingress::claims(
             object.to_string().as_bytes(),
             &Classes::all(),
-            &IngressGround {
+            &IngressContext {
                 services: &Services::default(),
                 neighbours: &Neighbours::default(),
                 referenced: &ReferencedObjects::default(),

@@ -389,7 +389,7 @@ impl QuarantineState {
             let on_ground = if entry.is_of_render() { all } else { checks };
             on_ground && !entry.has_ended(object, given.snapshots, moment.now)
         });
-        self.trial.look(given, moment.now);
+        self.trial.advance(given, moment.now);
         let waiting = self.probation.waiting(moment);
         self.release_suspects(&waiting, moment);
         self.throttle(&waiting, given, moment);

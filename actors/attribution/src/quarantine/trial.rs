@@ -74,7 +74,7 @@ struct ClusterVersion {
 
 impl Trial {
     /// Forgets what is known of another configuration, and what is to be tried again.
-    pub fn look(&mut self, given: &GivenInputs<'_>, now: Instant) {
+    pub fn advance(&mut self, given: &GivenInputs<'_>, now: Instant) {
         if self.revision != given.config.revision {
             *self = Self { revision: given.config.revision, ..Self::default() };
         }
@@ -147,7 +147,7 @@ impl Trial {
         given: &GivenInputs<'_>,
         moment: &RenderTiming<'_>,
     ) -> bool {
-        self.look(given, moment.now);
+        self.advance(given, moment.now);
         let Some(good) = complaint.good.as_ref().or(moment.good).filter(|good| is_new(given, good)) else {
             return false;
         };

@@ -188,7 +188,7 @@ impl<'s, 't> BlockScope<'s, 't> {
     }
 
     /// What a look out of this scope, which is an object's block, sees.
-    pub fn look(&self, around: &Around) -> Option<Value> {
+    pub fn read(&self, around: &Around) -> Option<Value> {
         match around {
             Around::Name(name) => {
                 let own = self.parameters.iter().skip(1).find(|(n, _)| n == name);
@@ -218,7 +218,7 @@ impl<'s, 't> BlockScope<'s, 't> {
                 (LookupResult::Nothing | LookupResult::Top, _) | (_, None) => false,
                 (found, Some(now)) => now.outer.is_some() && found.is(Some(&now.this), alike),
             },
-            _ => found.is(self.look(around).as_ref(), alike),
+            _ => found.is(self.read(around).as_ref(), alike),
         }
     }
 

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// What annotations say, read by the types of the table.
 #[derive(Debug)]
-pub struct Said<'s> {
+pub struct ReadAnnotations<'s> {
     /// What the configuration says of the family.
     pub settings: &'s FamilySettings,
     values: BTreeMap<&'static str, (ForeignValue, KeyPlace)>,
@@ -32,7 +32,7 @@ pub(super) struct Annotation<'a> {
     pub text: &'a str,
 }
 
-impl<'s> Said<'s> {
+impl<'s> ReadAnnotations<'s> {
     /// Reads what stands at the nearest place for each key. What is wrong is noted in `translation`.
     pub(super) fn read(
         settings: &'s FamilySettings,

@@ -2,7 +2,7 @@
 //! options.
 
 use super::{
-    annotations::Said,
+    annotations::ReadAnnotations,
     balance,
     header_steps::{HeaderStep, HeadersTo, distrust},
     log_format,
@@ -36,7 +36,7 @@ pub(super) struct LinesOfBackend {
 }
 
 /// Reads the snippets under these keys. One that keeps requests out lets nobody in, as far as it is not translated.
-pub(super) fn translate(keys: &[&'static str], said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn translate(keys: &[&'static str], said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     for key in keys {
         let Some(text) = said.text(key) else { continue };
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));

@@ -1,7 +1,7 @@
 //! What families make of the annotations of an Ingress, and of the Services that its routes lead to.
 
 use super::{
-    annotations::Said,
+    annotations::ReadAnnotations,
     effects::{IngressEffects, LevelEffects},
     family::Family,
     haproxy_ingress,
@@ -144,7 +144,7 @@ pub fn translate<'t>(
     settings: &'t Settings,
 ) -> Translation<'t> {
     let mut translation = Translation::new(family.family, about, settings);
-    let mut said = Said::read(family, ingress, service, &mut translation);
+    let mut said = ReadAnnotations::read(family, ingress, service, &mut translation);
     let has_backend = family.family == Family::HaproxyOrg
         && about.referenced.is_some()
         && custom_resources::backend_of(&said, about.namespace).is_some();
@@ -160,7 +160,7 @@ pub fn translate<'t>(
 }
 
 /// What takes several keys to say.
-fn groups_of(family: Family) -> &'static [fn(&Said<'_>, &mut Translation<'_>)] {
+fn groups_of(family: Family) -> &'static [fn(&ReadAnnotations<'_>, &mut Translation<'_>)] {
     match family {
         Family::IngressNginx => ingress_nginx::GROUPS,
         Family::HaproxyOrg => haproxy_org::GROUPS,

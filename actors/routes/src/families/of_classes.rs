@@ -28,7 +28,7 @@ impl FamilyConfig {
     #[must_use]
     pub fn with_findings(mut self, family: Family, settings: &Settings) -> Self {
         let alone = FamilySettings::of_config(family, self.clone());
-        let said = translate(&alone, &BTreeMap::new(), None, About::default(), settings).told_of_config;
+        let said = translate(&alone, &BTreeMap::new(), None, About::default(), settings).config_findings;
         for (kind, key, sentence) in said {
             self.find(kind, &key, &sentence);
         }

@@ -1,7 +1,7 @@
 //! What becomes of what annotations of a family say.
 
 use super::{
-    annotations::{Annotation, Said},
+    annotations::{Annotation, ReadAnnotations},
     answers::PathAnswer,
     effects::{IngressEffects, LevelEffects},
     family::Family,
@@ -58,7 +58,7 @@ pub struct Translation<'t> {
     /// What they do to its routes to the Service, or to all.
     pub level: LevelEffects,
     /// What is said of what only the ConfigMap says: it is told there, once.
-    pub(super) told_of_config: Vec<(FindingKind, String, String)>,
+    pub(super) config_findings: Vec<(FindingKind, String, String)>,
 }
 
 /// Whose annotations are read, with which settings, and what was read of them so far.
@@ -89,7 +89,7 @@ impl<'t> Translation<'t> {
             told: BTreeMap::new(),
         };
         let (ingress, level) = (IngressEffects::default(), LevelEffects::none());
-        Self { reader, ingress, level, told_of_config: Vec::new() }
+        Self { reader, ingress, level, config_findings: Vec::new() }
     }
 
     /// A key is only said by the ConfigMap.
@@ -131,7 +131,7 @@ impl<'t> Translation<'t> {
     }
 
     /// Nothing of an Ingress is served that has one of the words in an annotation which the ConfigMap forbids.
-    pub(super) fn drop_words(&mut self, said: &Said<'_>, ingress: &BTreeMap<String, String>) {
+    pub(super) fn drop_words(&mut self, said: &ReadAnnotations<'_>, ingress: &BTreeMap<String, String>) {
         let Some(words) = said.text("annotation-value-word-blocklist") else { return };
         let words: Vec<&str> = words.split(',').map(str::trim).filter(|word| !word.is_empty()).collect();
         let of_family =
@@ -145,7 +145,7 @@ impl<'t> Translation<'t> {
     }
 
     /// Whatever is one option.
-    pub(super) fn options_of(&mut self, said: &Said<'_>) {
+    pub(super) fn options_of(&mut self, said: &ReadAnnotations<'_>) {
         for (name, value) in said.values() {
             if let Some(key) = self.reader.family.key(name)
                 && let KeyTarget::Option(option) = key.to
@@ -266,7 +266,7 @@ impl<'t> Translation<'t> {
 
     /// Closes what has lists of clients that are for an address in a header, as `key` names it: they know no other than the X-Forwarded-For
     /// of proxies that are trusted.
-    pub fn close_unknown_address(&mut self, said: &Said<'_>, key: &str, lists: [&str; 2]) {
+    pub fn close_unknown_address(&mut self, said: &ReadAnnotations<'_>, key: &str, lists: [&str; 2]) {
         let Some(header) = said.text(key).filter(|_| lists.iter().any(|list| said.names(list))) else {
             return;
         };
@@ -423,7 +423,7 @@ impl<'t> Translation<'t> {
     /// What leaves the Ingress served is told at the ConfigMap, where that says it.
     fn find(&mut self, kind: FindingKind, key: &str, sentence: String) {
         if self.reader.of_config.contains(key) && !self.reader.written.contains_key(key) {
-            return self.told_of_config.push((kind, key.to_owned(), sentence));
+            return self.config_findings.push((kind, key.to_owned(), sentence));
         }
         self.find_at_ingress(kind, key, sentence);
     }

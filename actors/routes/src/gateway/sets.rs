@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     ownership::{
-        asked::{CountedThings, Things},
+        asked::{UsageCounts, DemandedObjects},
         memory::Clock,
     },
     store_names::{options_of, store_of},
@@ -118,7 +118,7 @@ pub(super) struct Sets {
     /// How many routes lead to each.
     used: BTreeMap<BackendKey, usize>,
     /// What routes need. What none needs any more stays for a while: it comes and goes with lines of HAProxy's, and a reload each.
-    needed: CountedThings,
+    needed: UsageCounts,
     clock: Option<Clock>,
     needs_of: BTreeMap<RouteId, BTreeSet<&'static str>>,
     needs_of_classes: BTreeSet<&'static str>,
@@ -141,7 +141,7 @@ impl Default for Sets {
             needs: empty(),
             routes: ROUTES.iter().map(|(kind, _)| (*kind, empty())).collect(),
             used: BTreeMap::new(),
-            needed: CountedThings::default(),
+            needed: UsageCounts::default(),
             clock: None,
             needs_of: BTreeMap::new(),
             needs_of_classes: BTreeSet::new(),
@@ -413,7 +413,7 @@ impl Sets {
     }
 }
 
-fn things<'n>(needs: impl Iterator<Item = &'n &'static str>) -> Things {
+fn things<'n>(needs: impl Iterator<Item = &'n &'static str>) -> DemandedObjects {
     needs.map(|need| (Arc::new(ObjectRef::new(NEEDS, "", need)), b"{}".as_slice().into())).collect()
 }
 

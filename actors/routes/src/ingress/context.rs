@@ -14,7 +14,7 @@ use std::{
 
 /// What is known besides an Ingress and the classes.
 #[derive(Clone, Copy, Debug)]
-pub struct IngressGround<'g> {
+pub struct IngressContext<'g> {
     /// Services, which have options, too.
     pub services: &'g Services,
     /// What Ingresses of a namespace say of each other's hosts.
@@ -24,7 +24,7 @@ pub struct IngressGround<'g> {
 }
 
 /// What others of the namespace say.
-pub(super) struct IngressContext<'a> {
+pub(super) struct NeighbourContext<'a> {
     services: &'a Services,
     neighbours: &'a Neighbours,
     namespace: &'a str,
@@ -36,11 +36,11 @@ pub(super) struct IngressContext<'a> {
     names: BTreeMap<Arc<str>, Arc<str>>,
 }
 
-impl<'a> IngressContext<'a> {
+impl<'a> NeighbourContext<'a> {
     /// Of an Ingress, which says that all paths of the hosts `patterns` are regular expressions.
     pub(super) fn new(
         ingress: &'a OurIngress<'_>,
-        ground: &IngressGround<'a>,
+        ground: &IngressContext<'a>,
         patterns: HashSet<Arc<str>>,
     ) -> Self {
         Self {

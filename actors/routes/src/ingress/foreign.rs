@@ -1,7 +1,7 @@
 //! What families make of an Ingress, and what others of its namespace say of its hosts.
 
 use super::{
-    context::IngressGround,
+    context::IngressContext,
     manifest::{TlsHosts, named_hosts},
     ours::OurIngress,
 };
@@ -16,7 +16,7 @@ use std::{
 
 impl OurIngress<'_> {
     /// What families make of its annotations, and of those of the Services that it leads to.
-    pub(super) fn foreign_options(&self, ground: &IngressGround<'_>) -> ForeignOptions {
+    pub(super) fn foreign_options(&self, ground: &IngressContext<'_>) -> ForeignOptions {
         if self.families.is_empty() {
             return ForeignOptions::default();
         }
@@ -53,8 +53,8 @@ impl OurIngress<'_> {
         }
     }
 
-    fn about<'a>(&'a self, ground: &IngressGround<'a>) -> About<'a> {
-        let IngressGround { services, neighbours, referenced } = *ground;
+    fn about<'a>(&'a self, ground: &IngressContext<'a>) -> About<'a> {
+        let IngressContext { services, neighbours, referenced } = *ground;
         let has_wildcards = self.has_tls_everywhere();
         let is_beside_tls =
             || named_hosts(&self.rules).any(|host| neighbours.tls(&self.namespace, &host, has_wildcards));

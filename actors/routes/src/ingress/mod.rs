@@ -18,7 +18,7 @@ mod own_options;
 mod paths;
 mod tls;
 
-pub use context::IngressGround;
+pub use context::IngressContext;
 pub use of_hosts::host_options;
 pub use ours::IngressError;
 
@@ -34,7 +34,7 @@ use crate::{
     },
 };
 use class::Classes;
-use context::IngressContext;
+use context::NeighbourContext;
 use groups::GroupedBy;
 use haptic_model::{Finding, FindingKind};
 use of_hosts::hosts_of_patterns;
@@ -48,7 +48,7 @@ struct Reading<'r> {
     claims: Claims,
     spelling: Spelling,
     grouping: Grouping<'r>,
-    around: IngressContext<'r>,
+    around: NeighbourContext<'r>,
     /// What refuses the whole, in sentences.
     faults: Vec<String>,
 }
@@ -57,7 +57,7 @@ struct Reading<'r> {
 ///
 /// # Errors
 /// When it is no Ingress, or its class is not ours.
-pub fn claims(json: &[u8], classes: &Classes, ground: &IngressGround<'_>) -> Result<Claims, IngressError> {
+pub fn claims(json: &[u8], classes: &Classes, ground: &IngressContext<'_>) -> Result<Claims, IngressError> {
     let ingress = OurIngress::read(json, classes)?;
     let of_service = |name: &str| ground.services.written(&ingress.namespace, name);
     let mut reading = Reading::new(&ingress, classes.spelling, ground, &of_service);
@@ -70,7 +70,7 @@ impl<'r> Reading<'r> {
     fn new(
         ingress: &'r OurIngress<'r>,
         spelling: Spelling,
-        ground: &IngressGround<'r>,
+        ground: &IngressContext<'r>,
         of_service: &'r dyn Fn(&str) -> Option<&'r Written>,
     ) -> Self {
         let mut foreign = ingress.foreign_options(ground);
@@ -96,7 +96,7 @@ impl<'r> Reading<'r> {
             claims,
             spelling,
             grouping: Grouping::new(ingress.name.clone(), annotations, ingress.settings, of_service),
-            around: IngressContext::new(ingress, ground, patterns),
+            around: NeighbourContext::new(ingress, ground, patterns),
             faults: Vec::new(),
         }
     }

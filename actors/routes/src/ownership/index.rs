@@ -5,7 +5,7 @@ use super::{
     asked::Demands,
     contest::{ClaimPriority, Claimant, Claimants, Contest, Holder},
     hosts::{Hosts, Tls},
-    memory::{Clock, Memory, Thing},
+    memory::{Clock, Memory, Holding},
     owners::Owners,
 };
 use crate::{
@@ -36,7 +36,7 @@ pub struct RouteIndex {
     clock: Option<Clock>,
     memory: Memory,
     /// What is remembered of these counts differently now.
-    undecided: Vec<Thing>,
+    undecided: Vec<Holding>,
     claims: BTreeMap<Arc<ObjectRef>, Arc<Claims>>,
     /// Who asks for the same requests.
     matches: HashMap<Match, Contest>,
@@ -119,7 +119,7 @@ impl RouteIndex {
     /// The same with all objects to come: what is remembered stays.
     #[must_use]
     pub fn emptied(&self, owners: Arc<Owners>) -> Self {
-        let (memory, undecided) = (self.memory.clone(), self.memory.things().cloned().collect());
+        let (memory, undecided) = (self.memory.clone(), self.memory.holdings().cloned().collect());
         let (asked, pace) = (self.asked.emptied(), self.pace.clone());
         Self { clock: self.clock, memory, undecided, asked, pace, ..Self::with_owners(owners) }
     }
@@ -129,7 +129,7 @@ impl RouteIndex {
         self.owners = owners;
         self.pace.release();
         self.is_read_anew = true;
-        self.undecided = self.memory.things().cloned().collect();
+        self.undecided = self.memory.holdings().cloned().collect();
     }
 
     /// Remembers what another index had written down. Without a time nothing is.
@@ -137,10 +137,10 @@ impl RouteIndex {
         let Some(clock) = self.clock else { return };
         let read = self.memory.read(written, clock.now);
         // Who has them is asked as if for the first time.
-        for thing in &read {
-            let contest = match thing {
-                Thing::Requests(wanted) => self.matches.get_mut(wanted),
-                Thing::Host(host) => self.hosts.get_mut(host).map(|host| &mut host.routes),
+        for holding in &read {
+            let contest = match holding {
+                Holding::Requests(wanted) => self.matches.get_mut(wanted),
+                Holding::Host(host) => self.hosts.get_mut(host).map(|host| &mut host.routes),
             };
             if let Some(contest) = contest {
                 contest.holder = None;
@@ -174,10 +174,10 @@ impl RouteIndex {
         let mut touched = Touched::default();
         self.asked.forget(self.clock.as_ref());
         let forgotten = self.memory.forget(self.clock.as_ref());
-        for thing in forgotten.into_iter().chain(std::mem::take(&mut self.undecided)) {
-            match thing {
-                Thing::Requests(wanted) => drop(touched.matches.insert(wanted)),
-                Thing::Host(host) => drop(touched.hosts.insert(host)),
+        for holding in forgotten.into_iter().chain(std::mem::take(&mut self.undecided)) {
+            match holding {
+                Holding::Requests(wanted) => drop(touched.matches.insert(wanted)),
+                Holding::Host(host) => drop(touched.hosts.insert(host)),
             }
         }
         let is_free = std::mem::take(&mut self.is_read_anew) || self.claims.is_empty();
@@ -469,12 +469,12 @@ impl RouteIndex {
     fn decide_requests(&mut self, touched: &mut Touched) {
         for wanted in std::mem::take(&mut touched.matches) {
             let contest = self.matches.entry(wanted.clone()).or_default();
-            let thing = Thing::Requests(wanted.clone());
+            let holding = Holding::Requests(wanted.clone());
             let mut is_different = false;
             let lookups = self.lookups.get(&wanted.host).into_iter().flatten();
             let concerned = lookups.filter(|(path, _)| wanted.is_listed() || wanted.takes(path));
             touched.objects.extend(concerned.map(|(_, object)| object.clone()));
-            if decide(contest, &thing, &mut self.memory, self.clock.as_ref(), &self.owners) {
+            if decide(contest, &holding, &mut self.memory, self.clock.as_ref(), &self.owners) {
                 touched.objects.extend(contest.claimants.iter().map(|claimant| claimant.object.clone()));
                 if wanted.is_listed() {
                     touched.lists.insert(wanted.host.clone());
@@ -508,8 +508,8 @@ impl RouteIndex {
         let spreading = std::mem::take(&mut touched.spreading);
         for host in std::mem::take(&mut touched.hosts) {
             let contest = &mut self.hosts.entry(&host).routes;
-            let thing = Thing::Host(host.clone());
-            if decide(contest, &thing, &mut self.memory, self.clock.as_ref(), &self.owners) {
+            let holding = Holding::Host(host.clone());
+            if decide(contest, &holding, &mut self.memory, self.clock.as_ref(), &self.owners) {
                 touched.lists.insert(host.clone());
                 for below in (!is_exact(&host)).then(|| self.hosts.covered_by(&host)).into_iter().flatten() {
                     let below = self.hosts.get(&below).map(|below| &below.routes);
@@ -629,26 +629,26 @@ impl RouteIndex {
     }
 }
 
-/// Whether somebody else has the thing now. What is remembered of a namespace does not count where it may have nothing.
+/// Whether somebody else has the holding now. What is remembered of a namespace does not count where it may have nothing.
 fn decide(
     contest: &mut Contest,
-    thing: &Thing,
+    holding: &Holding,
     memory: &mut Memory,
     clock: Option<&Clock>,
     owners: &Owners,
 ) -> bool {
     let is_first = contest.holder.is_none();
     if let Some(clock) = clock {
-        memory.note(thing, contest, clock.now);
+        memory.note(holding, contest, clock.now);
     }
-    let remembered = memory.of(thing).filter(|known| owners.admit_to(thing.host(), &known.namespace));
+    let remembered = memory.of(holding).filter(|known| owners.admit_to(holding.host(), &known.namespace));
     let is_different = contest.decide(remembered);
     if let Some(clock) = clock {
         // Whether the namespace is there is known only now of what another controller wrote down.
         if is_first {
-            memory.note(thing, contest, clock.now);
+            memory.note(holding, contest, clock.now);
         }
-        memory.write(thing, contest);
+        memory.write(holding, contest);
     }
     is_different
 }

@@ -15,7 +15,7 @@ use crate::{
     findings::certificates::{NamedCertificates, SecretsAtTime},
     gateway::GatewayModel,
     ingress::{
-        self, IngressError, IngressGround,
+        self, IngressError, IngressContext,
         class::{self, Classes},
     },
     objects::{
@@ -326,7 +326,7 @@ impl Table {
                 self.neighbours.note(object, is_there, &ground.classes, &mut again);
             }
         }
-        let around = IngressGround {
+        let around = IngressContext {
             services: &self.services,
             neighbours: &self.neighbours,
             referenced: &self.referenced,
@@ -375,7 +375,7 @@ impl Table {
         for object in source.iter() {
             neighbours.note(object, true, &ground.classes, &mut HashSet::new());
         }
-        let around = IngressGround { services: &services, neighbours: &neighbours, referenced: &referenced };
+        let around = IngressContext { services: &services, neighbours: &neighbours, referenced: &referenced };
         let touched = index.update(in_batches(source.iter(), |object| changed(object, ground, &around)));
         records.write(&index, touched);
         let around = Self::around(index, records, ground.clone());
@@ -387,7 +387,7 @@ fn name_of(ingress: &ObjectRef) -> ReferencingIngress {
     (ingress.namespace.clone(), ingress.name.clone())
 }
 
-fn changed(object: &Object, ground: &Ground, around: &IngressGround<'_>) -> (Arc<ObjectRef>, Option<Claims>) {
+fn changed(object: &Object, ground: &Ground, around: &IngressContext<'_>) -> (Arc<ObjectRef>, Option<Claims>) {
     around.referenced.forget(&name_of(&object.reference));
     let claims = match ingress::claims(&object.json.bytes(), &ground.classes, around) {
         Ok(claims) => Some(claims.within(ground.most)),

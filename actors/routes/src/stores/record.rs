@@ -32,7 +32,7 @@ const TLS_BACKEND: &str = ":tls";
 const NOWHERE: &str = "not_found";
 
 /// An object, and where what it got is looked up.
-pub(crate) struct Got<'i> {
+pub(crate) struct RecordInput<'i> {
     pub object: &'i ObjectRef,
     pub claims: &'i Claims,
     pub index: &'i RouteIndex,
@@ -54,7 +54,7 @@ struct Entry {
 
 /// The JSON of an object's routes, and what is found at it. In the JSON are its own `fields`, `options`,
 /// [`OPTIONS_OF_GROUPS`], `routes`, `backends`, `tls`, `clientCa` and `rejected`.
-pub(crate) fn of(got: &Got<'_>) -> (ObjectJson, Vec<Finding>) {
+pub(crate) fn of(got: &RecordInput<'_>) -> (ObjectJson, Vec<Finding>) {
     let mut found = got.claims.findings.clone();
     let (mut routes, mut backends) = (Vec::new(), Vec::new());
     let (mut known, mut served) = (HashSet::new(), BTreeSet::new());
@@ -126,7 +126,7 @@ fn dict(fields: &FieldTexts<'_>) -> String {
     format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
 }
 
-impl Got<'_> {
+impl RecordInput<'_> {
     /// Why it has not what it asks for; nothing is said of what was only asked for where nobody else does.
     fn refusal(&self, claim: &RouteClaim) -> Option<Option<Finding>> {
         // What nobody asks for is somebody's, and it makes no difference whose.

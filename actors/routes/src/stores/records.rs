@@ -1,6 +1,6 @@
 //! The records of an index's objects, kept up to date with it.
 
-use super::record::{self, Got};
+use super::record::{self, RecordInput};
 use crate::ownership::index::RouteIndex;
 use haptic_model::{Findings, Object, ObjectRef, Snapshot};
 use std::sync::Arc;
@@ -35,7 +35,7 @@ impl Records {
             self.findings.set(object, delay.into_iter().collect());
             return;
         };
-        let (json, mut findings) = record::of(&Got { object, claims, index });
+        let (json, mut findings) = record::of(&RecordInput { object, claims, index });
         findings.extend(delay);
         self.findings.set(object, findings);
         let key = [object.namespace.clone(), object.name.clone()].into();

@@ -2,7 +2,7 @@
 
 use super::values;
 use crate::families::{
-    annotations::Said,
+    annotations::ReadAnnotations,
     header_steps::{HeaderStep, HeadersTo},
     log_format,
     translation::Translation,
@@ -19,7 +19,7 @@ const SETS: [(&str, HeadersTo, Verb); 4] = [
 ];
 
 /// Headers that are set and removed. A line that is none is left out.
-pub(super) fn all(said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn all(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     for (key, to, verb) in SETS {
         let Some(text) = said.text(key) else { continue };
         let lines = text.lines().filter(|line| !line.is_empty());

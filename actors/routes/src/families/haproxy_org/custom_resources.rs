@@ -5,7 +5,7 @@ use super::values::milliseconds;
 use crate::{
     families::{
         FamilyKey, KeyPlace,
-        annotations::Said,
+        annotations::ReadAnnotations,
         backend_lines::{LinesOfBackend, is_guarding_rule, one_word},
         translation::Translation,
     },
@@ -49,14 +49,14 @@ pub(in crate::families) fn replaces(key: &FamilyKey) -> bool {
 }
 
 /// Namespace and name of the Backend that counts: one of the Ingress's own namespace, unless the ConfigMap of the controller names it.
-pub(in crate::families) fn backend_of<'s>(said: &'s Said<'_>, own: &'s str) -> Option<(&'s str, &'s str)> {
+pub(in crate::families) fn backend_of<'s>(said: &'s ReadAnnotations<'_>, own: &'s str) -> Option<(&'s str, &'s str)> {
     let text = said.text(BACKEND)?;
     let (namespace, name) = text.split_once('/').unwrap_or((own, text));
     (namespace == own || !said.is_annotated(BACKEND)).then_some((namespace, name))
 }
 
 /// `cr-backend`. Without the Backend nobody gets in, because it may keep requests out.
-pub(super) fn backend(said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn backend(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     let Some((namespace, name)) = backend_of(said, out.about().namespace) else {
         if said.has(BACKEND) {
             out.close(BACKEND, "names a Backend of another namespace");
@@ -85,7 +85,7 @@ pub(super) fn backend(said: &Said<'_>, out: &mut Translation<'_>) {
 }
 
 /// `cr-defaults` of the ConfigMap: its times count before those of the ConfigMap, and behind those of annotations.
-pub(super) fn defaults(said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn defaults(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     const KEY: &str = "cr-defaults";
     let Some(text) = said.text(KEY) else { return };
     let Some((namespace, name)) = text.split_once('/') else {

@@ -2,12 +2,12 @@
 //! between braces (`AddCustomRoute` in `pkg/route/route.go`), of which those conditions are known that headers, cookies, parameters of the
 //! query and methods decide.
 
-use crate::families::{annotations::Said, translation::Translation};
+use crate::families::{annotations::ReadAnnotations, translation::Translation};
 
 const KEY: &str = "route-acl";
 
 /// Of a condition that is not known nobody knows who meets it: as there nobody, the routes of the Service are left out.
-pub(super) fn conditions(said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn conditions(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     let Some(text) = said.text(KEY) else {
         out.level.left_out |= said.names(KEY);
         return;

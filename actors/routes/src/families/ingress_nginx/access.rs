@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     families::{
-        Said, Translation,
+        ReadAnnotations, Translation,
         values::{GO_SWITCH, ValueReader},
     },
     sentences::shortened,
@@ -32,7 +32,7 @@ const BESIDE_URL: [(&str, ValueReader); 4] = [
 ];
 
 /// Whether all of it can be read. Where there everybody gets in for that, here nobody does.
-fn are_readable(said: &Said<'_>, to: &mut Translation<'_>) -> bool {
+fn are_readable(said: &ReadAnnotations<'_>, to: &mut Translation<'_>) -> bool {
     for (key, reader) in BESIDE_URL {
         let text = said.text(key).or_else(|| said.is_silent(key).then_some(""));
         // Without a value nothing but a switch is wrong there.
@@ -47,7 +47,7 @@ fn are_readable(said: &Said<'_>, to: &mut Translation<'_>) -> bool {
 }
 
 /// `auth-url`, `auth-method`, `auth-signin`. What cannot be asked lets nobody in.
-pub fn asked(said: &Said<'_>, to: &mut Translation<'_>) {
+pub fn asked(said: &ReadAnnotations<'_>, to: &mut Translation<'_>) {
     // Of all Ingresses that have none of their own, unless they say no.
     let is_global = !said.has("auth-url") && said.switch("enable-global-auth").unwrap_or(true);
     for key in ["global-auth-url", "global-auth-method", "global-auth-response-headers"] {
@@ -177,7 +177,7 @@ fn time_of_passing(durations: &str) -> Option<u64> {
 }
 
 /// `block-cidrs` of the ConfigMap: kept out besides those that the Ingress keeps out.
-pub fn blocked(said: &Said<'_>, to: &mut Translation<'_>) {
+pub fn blocked(said: &ReadAnnotations<'_>, to: &mut Translation<'_>) {
     if let Some(why) = said.wrong_in_config("block-cidrs") {
         return to.closed_by_config("block-cidrs", why);
     }
@@ -188,7 +188,7 @@ pub fn blocked(said: &Said<'_>, to: &mut Translation<'_>) {
 }
 
 /// `use-forwarded-headers`, `enable-real-ip`: whom lists of clients are for. With the PROXY protocol no header says it.
-pub fn clients_of_proxies(said: &Said<'_>, to: &mut Translation<'_>) {
+pub fn clients_of_proxies(said: &ReadAnnotations<'_>, to: &mut Translation<'_>) {
     let key = ["use-forwarded-headers", "enable-real-ip"].into_iter().find(|key| said.is_on(key));
     let Some(key) = key.filter(|_| !said.is_on("use-proxy-protocol")) else { return };
     let header = said.text("forwarded-for-header").unwrap_or("X-Forwarded-For");
@@ -201,7 +201,7 @@ pub fn clients_of_proxies(said: &Said<'_>, to: &mut Translation<'_>) {
 }
 
 /// The status of refusals that the ConfigMap says, as far as HAProxy can have it; 503 without it.
-fn refusal(said: &Said<'_>, key: &str, known: &[&str], to: &mut Translation<'_>) -> String {
+fn refusal(said: &ReadAnnotations<'_>, key: &str, known: &[&str], to: &mut Translation<'_>) -> String {
     let Some(status) = said.number(key).filter(|status| (400..=599).contains(status)) else {
         return "503".to_owned();
     };
@@ -214,7 +214,7 @@ fn refusal(said: &Said<'_>, key: &str, known: &[&str], to: &mut Translation<'_>)
 }
 
 /// `limit-*`.
-pub fn limits(said: &Said<'_>, to: &mut Translation<'_>) {
+pub fn limits(said: &ReadAnnotations<'_>, to: &mut Translation<'_>) {
     let given = |key: &str| said.number(key).filter(|limit| *limit > 0);
     let (second, minute) = (given("limit-rps"), given("limit-rpm"));
     let rate = match (second, minute) {

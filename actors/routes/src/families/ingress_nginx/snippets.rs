@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     families::{
-        Said, Translation,
+        ReadAnnotations, Translation,
         header_steps::{HeaderStep, HeadersTo, distrust},
         translation::EVERYBODY,
     },
@@ -45,7 +45,7 @@ const OF_REQUESTS: [&str; 3] = [ONE_HEADER, "more_set_input_headers", "more_clea
 const ONE_HEADER: &str = "proxy_set_header";
 
 /// A snippet that keeps requests out lets nobody in, as far as what it says is not translated.
-pub fn snippets(said: &Said<'_>, to: &mut Translation<'_>) {
+pub fn snippets(said: &ReadAnnotations<'_>, to: &mut Translation<'_>) {
     for key in ["configuration-snippet", "server-snippet"] {
         let Some(text) = said.text(key) else { continue };
         let statements = statements(text);
