@@ -25,7 +25,7 @@ const LARGEST: usize = 16 << 10;
 
 const CERTIFICATE: &str = "CERTIFICATE";
 
-/// What a Secret or ConfigMap has under `entry`, as a file for HAProxy; without an entry the pair of `tls.crt` and `tls.key`.
+/// The text of a Secret or ConfigMap under `entry`, as a file for HAProxy; without an entry the pair of `tls.crt` and `tls.key`.
 ///
 /// # Errors
 /// Why HAProxy would refuse it, or is not given it.

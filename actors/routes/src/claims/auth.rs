@@ -1,4 +1,4 @@
-//! Who is asked whether requests may pass, as templates write it: a backend for each namespace and target.
+//! The services that are asked whether requests may pass, as templates write them: a backend for each namespace and target.
 
 use super::{Backend, Port, RouteGroup};
 use crate::{names::name_of, options::auth_url::AuthPlace};

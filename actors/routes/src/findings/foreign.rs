@@ -2,7 +2,7 @@
 
 use haptic_model::{Finding, FindingKind};
 
-/// What theirs begin with.
+/// The prefixes of theirs.
 const FAMILIES: [&str; 4] = [
     "nginx.ingress.kubernetes.io/",
     "haproxy.org/",
@@ -10,7 +10,7 @@ const FAMILIES: [&str; 4] = [
     "traefik.ingress.kubernetes.io/",
 ];
 
-/// So many are named.
+/// The most that are named.
 const NAMED: usize = 5;
 
 /// Their names behind what they begin with, in the order of the names, and ours.

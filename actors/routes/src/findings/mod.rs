@@ -1,4 +1,4 @@
-//! What an object asks for in vain: what it leads to that is not there, annotations that nobody here reads, certificates that
+//! Demands of an object that come to nothing: backends that are not there, annotations that nobody here reads, certificates that
 //! clients refuse.
 
 pub mod certificates;

@@ -1,4 +1,4 @@
-//! What became of one route: which listeners take it, what its rules do, and what is said of each of its parents.
+//! The resolution of one route: the listeners that take it, the effects of its rules, and the verdict for each of its parents.
 
 use super::{
     conditions::{met, unmet},
@@ -38,7 +38,7 @@ pub(super) struct ResolvedRoute {
     /// The settings of its rules, by the names of these.
     pub settings: Box<[(String, KeptSettings)]>,
     pub backends: Box<[BackendKey]>,
-    /// What is to be said of paths and Services that are served all the same.
+    /// The findings at paths and Services that are served all the same.
     pub doubts: BTreeSet<Finding>,
     /// None where no parent is ours.
     pub verdict: Option<Arc<RouteVerdict>>,
@@ -94,7 +94,7 @@ struct AskedFor<'r> {
     backends: BTreeSet<BackendKey>,
 }
 
-/// What its rules do at some of its listeners.
+/// The effects of its rules at some of its listeners.
 struct ReadRules {
     rules: Vec<ResolvedRule>,
     /// Whether all references lead to something.
@@ -104,7 +104,7 @@ struct ReadRules {
     doubts: BTreeSet<Finding>,
 }
 
-/// What the rules of a route are called by.
+/// The names of a route's rules.
 struct RuleNames<'r> {
     word: &'static str,
     route: &'r NamespacedName,
@@ -113,7 +113,7 @@ struct RuleNames<'r> {
 }
 
 impl RuleNames<'_> {
-    /// What the next rule is called in HAProxy's maps: names have no `:` and no `/`. It is called by the requests that it is for and not by its place:
+    /// The name of the next rule in HAProxy's maps: names have no `:` and no `/`. It is made of the requests that the rule is for and not of its place:
     /// maps change one after the other, and meanwhile a request would find the action of the rule that had the place before.
     fn next(&mut self, rule: &ResolvedRule) -> String {
         let (namespace, name) = self.route;
@@ -369,7 +369,7 @@ impl<'r> AskedFor<'r> {
     }
 }
 
-/// What a rule does, by the certificates that servers are shown where it is asked.
+/// The effects of a rule, by the certificates that servers are shown where it is asked.
 struct Ways<'l> {
     names: BTreeMap<Option<&'l BackendClient>, String>,
     /// By their names.
@@ -444,7 +444,7 @@ fn read_hostnames(written: &[String]) -> (Vec<Option<Arc<str>>>, Option<String>)
     (hostnames, why)
 }
 
-/// What is to be said of more entries than a route may have.
+/// The sentence about more entries than a route may have.
 fn crowded(asked: usize, most: usize) -> Option<String> {
     (asked > most).then(|| {
         format!(
@@ -455,7 +455,7 @@ fn crowded(asked: usize, most: usize) -> Option<String> {
     })
 }
 
-/// What of a route cannot be done while the rest is.
+/// The condition for parts of a route that cannot be done while the rest is.
 fn partly_invalid(
     broken: Option<BrokenRules>,
     others: impl Iterator<Item = String>,

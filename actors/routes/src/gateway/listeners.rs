@@ -1,4 +1,4 @@
-//! What listeners there are: those of Gateways and of the ListenerSets at them, which are taken, and for what.
+//! Listeners: those of Gateways and of the ListenerSets at them, which are taken, and for what.
 //!
 //! Order decides conflicts of a Gateway with ListenerSets: its own listeners come first, then those of ListenerSets by age and NAMESPACE/NAME. Of its own
 //! listeners that are in each other's way none is served.
@@ -17,7 +17,7 @@ use std::{
     sync::Arc,
 };
 
-/// What a listener speaks.
+/// The protocol of a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Protocol {
     Http,
@@ -29,7 +29,7 @@ pub(super) enum Protocol {
     Tcp,
 }
 
-/// Which namespaces routes, or ListenerSets, may come from.
+/// The namespaces that routes, or ListenerSets, may come from.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Allowed {
     None,
@@ -38,7 +38,7 @@ pub(super) enum Allowed {
     Selector(Selector),
 }
 
-/// Which certificates clients of a port must show.
+/// The certificates that clients of a port must show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ClientValidation {
     /// PEM.

@@ -1,4 +1,4 @@
-//! Who gets in: lists of clients, passwords, certificates, rates.
+//! Access: lists of clients, passwords, certificates, rates.
 
 use super::values::{SourceRanges, sources};
 use crate::{
@@ -92,13 +92,13 @@ pub(super) fn passwords(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     out.set("auth-realm", realm.unwrap_or("localhost"), "auth-realm");
 }
 
-/// What servers are told of a certificate in any case.
+/// The headers that tell servers of a certificate in any case.
 const TOLD: &str = "X-SSL-Client-CN: cn\nX-SSL-Client-DN: subject\nX-SSL-Client-SHA1: sha1";
 
-/// What they are told of the whole certificate where the Ingress asks for it.
+/// The header with the whole certificate, where the Ingress asks for it.
 pub const WHOLE: &str = "X-SSL-Client-Cert";
 
-/// What servers are told where the Ingress says by itself whether that is the whole certificate, too.
+/// The headers for servers where the Ingress says by itself whether they get the whole certificate, too.
 pub fn told(of_host: &[Header], whole: bool) -> Vec<Header> {
     let mut told: Vec<Header> = of_host.iter().filter(|header| header.name != WHOLE).cloned().collect();
     told.extend(whole.then(|| Header { name: WHOLE.to_owned(), value: "der".to_owned() }));

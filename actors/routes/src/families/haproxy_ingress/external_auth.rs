@@ -9,7 +9,7 @@ use crate::{
     options::value::OptionValues,
 };
 
-/// What `oauth` may be.
+/// The values of `oauth`.
 const PROGRAMS: [&str; 2] = ["oauth2_proxy", "oauth2-proxy"];
 /// `oauth-uri-prefix` and `oauth-headers` where they are not given (`pkg/converters/ingress/defaults.go`).
 const DEFAULT_PREFIX: &str = "/oauth2";

@@ -8,7 +8,7 @@ use crate::families::{
     translation::Translation,
 };
 
-/// What becomes of a header by its name and value.
+/// Makes a step of a header's name and value.
 type Verb = fn(String, String) -> HeaderStep;
 
 const SETS: [(&str, HeadersTo, Verb); 4] = [
@@ -38,7 +38,7 @@ pub(super) fn all(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     }
 }
 
-/// What a line says.
+/// The step that a line asks for.
 fn step(line: &str, verb: Verb, key: &str, out: &mut Translation<'_>) -> HeaderStep {
     let Some((name, value)) = values::header(line) else {
         out.differs(key, &format!("has {line:?}, which is not NAME: VALUE: it is left out"));

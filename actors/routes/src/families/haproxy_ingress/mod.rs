@@ -16,7 +16,7 @@ mod values;
 use super::{annotations::ReadAnnotations, backend_lines, translation::Translation};
 pub use table::{PREFIXES, TABLE};
 
-/// What takes several keys to say.
+/// The translations that take several keys.
 pub(super) const GROUPS: &[fn(&ReadAnnotations<'_>, &mut Translation<'_>)] = &[
     access::clients,
     access::passwords,

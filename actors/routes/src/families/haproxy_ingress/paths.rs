@@ -69,7 +69,7 @@ pub(super) fn body(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     }
 }
 
-/// What is no Ingress of HTTP, or is for other ports than those of all (`syncIngress` in `pkg/converters/ingress/ingress.go`).
+/// Finds an Ingress that is not of HTTP, or is for other ports than those of all (`syncIngress` in `pkg/converters/ingress/ingress.go`).
 pub(super) fn not_of_http(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     let is_of_tcp = said.number("tcp-service-port").is_some_and(|port| port != 0);
     out.ingress.dropped |= is_of_tcp || said.is_annotated("http-frontend");

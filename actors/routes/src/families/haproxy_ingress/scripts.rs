@@ -1,4 +1,4 @@
-//! What scripts of other origins may do (CORS), and that browsers use HTTPS alone (HSTS).
+//! Scripts of other origins (CORS), and browsers that use HTTPS alone (HSTS).
 
 use crate::families::{annotations::ReadAnnotations, origins, translation::Translation};
 

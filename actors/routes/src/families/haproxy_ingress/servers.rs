@@ -48,7 +48,7 @@ pub(super) fn upstream(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     }
 }
 
-/// Which protocol they speak, and who they must be. With a protocol that is none all else of it is ignored, as theirs does.
+/// The protocol that they speak, and who they must be. With an unknown protocol all else of it is ignored, as theirs does.
 pub(super) fn protocol(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     let given = said.text("backend-protocol").unwrap_or("h1").to_ascii_lowercase();
     let (h2, tls) = match given.as_str() {
@@ -97,7 +97,7 @@ pub(super) fn protocol(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     out.set("server-tls-name", &name.to_ascii_lowercase(), "secure-sni");
 }
 
-/// What they are told of clients (`buildBackendProxyProtocol` in `pkg/converters/ingress/annotations/backend.go`).
+/// The version of the PROXY protocol for servers (`buildBackendProxyProtocol` in `pkg/converters/ingress/annotations/backend.go`).
 pub(super) fn proxy_protocol(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     match said.text("proxy-protocol") {
         None | Some("no") => {}
@@ -159,7 +159,7 @@ fn are_ours(words: &str) -> bool {
     words.split_whitespace().collect::<BTreeSet<_>>() == BTreeSet::from(["httponly", "indirect", "nocache"])
 }
 
-/// What limits the requests that wait for a server; those of HAPTIC are others.
+/// The limits of requests that wait for a server; those of HAPTIC are others.
 pub(super) fn queue(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     if let Some(most) = said.number("maxconn-server").filter(|most| *most > 0) {
         out.set("max-connections", &most.to_string(), "maxconn-server");

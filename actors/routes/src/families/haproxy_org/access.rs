@@ -1,4 +1,4 @@
-//! Who gets in: lists of clients, passwords, rates, CORS.
+//! Access: lists of clients, passwords, rates, CORS.
 
 use super::values::milliseconds;
 use crate::{
@@ -121,7 +121,7 @@ pub(super) fn rates(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     }
 }
 
-/// What scripts of other origins may do, which `cors-enable` switches on (`pkg/annotations/ingress/resSetCORS.go`).
+/// CORS, which `cors-enable` switches on (`pkg/annotations/ingress/resSetCORS.go`).
 pub(super) fn cors(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     if !said.is_on("cors-enable") {
         return;
@@ -159,7 +159,7 @@ pub(super) fn cors(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     out.set("cors-max-age", &(age / 1000).to_string(), "cors-max-age");
 }
 
-/// Which methods pages are told of; of none where one of them is none.
+/// The methods that pages are told of; none where one of them is unknown.
 fn methods(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     const KEY: &str = "cors-allow-methods";
     let methods = said.text(KEY).unwrap_or("*").to_ascii_uppercase();

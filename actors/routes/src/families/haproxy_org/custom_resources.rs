@@ -40,7 +40,7 @@ const SO: [&str; 8] = [
     "redispatch",
 ];
 
-/// So many fields are named.
+/// The most fields that are named.
 const FEW: usize = 5;
 
 /// Whether a key has no effect where a Backend is named (`getBackendModel` in `pkg/service/service.go`).
@@ -155,7 +155,7 @@ fn takes_time(lines: &mut LinesOfBackend, name: &str, value: &Value) -> bool {
     read.is_some_and(|(what, time)| lines.takes_words(&["timeout", what, &time]))
 }
 
-/// What was read of a Backend.
+/// The parts of a Backend that were read.
 #[derive(Default)]
 struct ReadResource {
     lines: LinesOfBackend,
@@ -297,7 +297,7 @@ impl ReadResource {
         self.lines.other("health-check-path", path)
     }
 
-    /// Which protocol servers speak, and whether they must be somebody.
+    /// The protocol that servers speak, and whether they must be somebody.
     fn protocol(&mut self, server: &Map<String, Value>) {
         let text = |field: &str| server.get(field).and_then(Value::as_str).unwrap_or_default();
         let (is_over_tls, is_h2) = (text("ssl") == "enabled", text("proto") == "h2");
@@ -319,7 +319,7 @@ impl ReadResource {
         }
     }
 
-    /// What counts for each server.
+    /// The settings of each server.
     fn server(&mut self, server: &Map<String, Value>) {
         self.protocol(server);
         for (field, value) in server.iter().filter(|(_, value)| !is_empty(value)) {

@@ -14,7 +14,7 @@ mod values;
 use super::{annotations::ReadAnnotations, backend_lines, tls, translation::Translation};
 pub use table::{PREFIXES, TABLE};
 
-/// What takes several keys to say.
+/// The translations that take several keys.
 pub(super) const GROUPS: &[fn(&ReadAnnotations<'_>, &mut Translation<'_>)] = &[
     access::sources,
     access::unknown_guards,

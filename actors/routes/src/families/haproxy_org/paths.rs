@@ -38,7 +38,7 @@ pub(super) fn to_host(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     out.set("redirect-code", code, "request-redirect-code");
 }
 
-/// What takes the place of paths: one word is the whole path, two are what is looked for and the path
+/// Rewrites of paths: one word is the whole path, two are what is looked for and the path
 /// (`pkg/annotations/ingress/reqPathRewrite.go`). A line that cannot be said is left out by itself.
 pub(super) fn rewrites(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     const KEY: &str = "path-rewrite";

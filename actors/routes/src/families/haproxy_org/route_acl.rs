@@ -35,7 +35,7 @@ pub(super) fn conditions(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) 
     }
 }
 
-/// What a request must have, all of it.
+/// The needs of a request, all of which it must meet.
 #[derive(Debug, Default)]
 struct RouteNeeds {
     headers: Vec<String>,
@@ -117,7 +117,7 @@ impl RouteNeeds {
     }
 }
 
-/// What words behind a fetch say of its value; `how` without `-m`.
+/// The value that words behind a fetch ask for; `how` without `-m`.
 fn value(how: &str, words: &[&str]) -> Option<NeededValue> {
     let (mut how, mut case, mut words) = (how, "", words);
     loop {

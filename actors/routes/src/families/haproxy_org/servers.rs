@@ -37,7 +37,7 @@ pub(super) fn checks(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     }
 }
 
-/// Which protocol they speak, and who they must be. Theirs are asked for no name.
+/// The protocol that they speak, and who they must be. Theirs are asked for no name.
 pub(super) fn protocol(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     let (ca, certificate) = (said.names("server-ca"), said.names("server-crt"));
     let over_tls = said.is_on("server-ssl") || ca || certificate;
@@ -71,7 +71,7 @@ pub(super) fn protocol(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     }
 }
 
-/// What they are told of clients.
+/// The version of the PROXY protocol for servers.
 pub(super) fn proxy_protocol(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     let Some(text) = said.text("send-proxy-protocol") else { return };
     let version = match text {

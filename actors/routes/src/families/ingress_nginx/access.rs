@@ -1,4 +1,4 @@
-//! Who is asked whether a request may pass, and how many may.
+//! Access: who is asked whether a request may pass, and how many may.
 
 use super::{
     snippets::named_headers,
@@ -17,13 +17,13 @@ use std::collections::BTreeSet;
 /// How long ours keeps an answer at the most, in milliseconds.
 const LONGEST_KEPT: u64 = 600_000;
 
-/// So many times what a period lets in ours lets in at once at the most.
+/// The most requests that ours lets in at once, in multiples of a period's.
 const MOST_BURST: i64 = 100;
 
 /// HAProxy counts bytes in 32 bits.
 const MOST_KILOBYTES: i64 = 4_194_303;
 
-/// What is read only beside `auth-url`, and how.
+/// The keys that are read only beside `auth-url`, and how.
 const BESIDE_URL: [(&str, ValueReader); 4] = [
     ("auth-always-set-cookie", GO_SWITCH),
     ("auth-cache-duration", LIST),
@@ -104,7 +104,7 @@ pub fn asked(said: &ReadAnnotations<'_>, to: &mut Translation<'_>) {
     withhold(named_headers(text("auth-snippet").unwrap_or_default()).into_iter(), "auth-snippet", to);
 }
 
-/// Who is asked would be told something by these headers, which is not said: clients do not say it in its place.
+/// Withholds headers that would tell the service that is asked something: clients do not send them in its place.
 pub fn withhold(names: impl Iterator<Item = String>, key: &str, to: &mut Translation<'_>) {
     const OPTION: &str = "auth-withheld-headers";
     let names = names.map(|name| plain(&name));
@@ -131,7 +131,7 @@ fn kept(key: &str, durations: Option<&str>, to: &mut Translation<'_>) {
     to.set("auth-cache-key", &parts, "auth-cache-key");
 }
 
-/// What requests must have in common that have the variables of a text in common, by the names of ours, which may be more.
+/// The variables of ours, maybe more, that requests have in common where they have those of a text in common.
 fn alike(key: &str) -> Option<String> {
     let mut parts = BTreeSet::new();
     for behind in key.split('$').skip(1) {

@@ -1,4 +1,4 @@
-//! Which server gets a request.
+//! Balancing: the server that gets a request.
 
 use crate::{
     families::{ReadAnnotations, Translation},

@@ -1,4 +1,4 @@
-//! What browsers are told.
+//! Headers for browsers.
 
 use crate::{
     families::{ReadAnnotations, Translation},
@@ -72,7 +72,7 @@ fn is_exposed(text: &str) -> bool {
     text.len() <= LONGEST && text.chars().all(is_good)
 }
 
-/// What nginx compresses besides `text/html`, without `gzip-types`.
+/// The types that nginx compresses besides `text/html`, without `gzip-types`.
 const MEDIA_TYPES: &str = "application/atom+xml application/javascript application/x-javascript application/json application/rss+xml application/vnd.ms-fontobject application/x-font-ttf application/x-web-app-manifest+json application/xhtml+xml application/xml font/opentype image/svg+xml image/x-icon text/css text/javascript text/plain text/x-component";
 
 /// `use-gzip`, `gzip-types` of the ConfigMap.

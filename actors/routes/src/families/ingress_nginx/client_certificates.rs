@@ -2,7 +2,7 @@
 
 use crate::families::{ReadAnnotations, Translation};
 
-/// What nginx tells servers of a certificate in any case.
+/// The headers by which nginx tells servers of a certificate in any case.
 const TOLD: &str = "ssl-client-verify: verify\nssl-client-subject-dn: subject\nssl-client-issuer-dn: issuer";
 
 /// `auth-tls-*`. Whose certificates cannot be told lets nobody in.

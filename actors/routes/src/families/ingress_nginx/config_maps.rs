@@ -64,7 +64,7 @@ fn lines(headers: &[(String, String)]) -> String {
     headers.iter().map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>().join("\n")
 }
 
-/// What the ConfigMap has that an annotation names; nobody gets in where that cannot be read.
+/// The entries of the ConfigMap that an annotation names; nobody gets in where that cannot be read.
 fn own_entries(key: &'static str, said: &ReadAnnotations<'_>, to: &mut Translation<'_>) -> NamedHeaders {
     let Some(text) = said.text(key) else { return NamedHeaders::new() };
     let namespace = to.about().namespace;

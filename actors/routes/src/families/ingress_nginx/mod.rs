@@ -21,7 +21,7 @@ mod values;
 use super::{annotations::ReadAnnotations, translation::Translation};
 pub use table::{PREFIXES, TABLE};
 
-/// What takes several keys to say.
+/// The translations that take several keys.
 pub(super) const GROUPS: &[fn(&ReadAnnotations<'_>, &mut Translation<'_>)] = &[
     redirects::paths,
     redirects::redirects,

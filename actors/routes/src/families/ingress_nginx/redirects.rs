@@ -5,7 +5,7 @@ use crate::{
     options::value::OptionValue,
 };
 
-/// What ours can have of 300 to 308.
+/// The codes of ours among 300 to 308.
 const CODES: [i64; 5] = [301, 302, 303, 307, 308];
 
 /// `use-regex`, `rewrite-target`, `x-forwarded-prefix`. Which paths these concern is known where the paths are.
@@ -36,7 +36,7 @@ pub fn paths(said: &ReadAnnotations<'_>, to: &mut Translation<'_>) {
     to.ingress.paths = Some(rules);
 }
 
-/// As many other names count.
+/// The most other names that count.
 const MOST_ALIASES: usize = 100;
 
 /// `server-alias`: more names of its hosts.

@@ -1,4 +1,4 @@
-//! What servers are sent, how, and how long it may take.
+//! Requests to servers: their headers, their protocol, and how long they may take.
 
 use super::{nginx_text::with_variables, passwords::own_secret};
 use crate::{
@@ -41,7 +41,7 @@ pub fn bodies_and_times(said: &ReadAnnotations<'_>, to: &mut Translation<'_>) {
     }
 }
 
-/// What ours can have: no time that is none, and none beyond a day.
+/// The time that ours can have: none without a value, and none beyond a day.
 fn time(text: &str) -> &str {
     let seconds: u64 = text.trim_end_matches('s').parse().unwrap_or(u64::MAX);
     match seconds {
