@@ -1,9 +1,9 @@
-//! What is said of what an object does not get: little, and short, whatever the object holds.
+//! Sentences about an object: few, and short, whatever the object holds.
 
 use haptic_model::Finding;
 use std::{collections::HashSet, fmt::Display, sync::Arc};
 
-/// So many are told of an object.
+/// The most findings that are told of an object.
 const MOST: usize = 20;
 /// A value is quoted with so many bytes.
 const LONGEST: usize = 200;

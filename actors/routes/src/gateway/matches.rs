@@ -1,4 +1,4 @@
-//! Which requests a rule is for.
+//! The requests that a rule is for.
 
 use super::{
     objects::{GrpcMatch, GrpcMethod, HttpMatch, NamedValue},
@@ -22,7 +22,7 @@ use std::{cmp::Reverse, sync::Arc};
 pub(super) struct WantedRequests {
     pub wanted: Match,
     pub cost: Option<PatternCost>,
-    /// What is to be said of a path that is compared as another one.
+    /// The finding at a path that is compared as another one.
     pub doubt: Option<Finding>,
 }
 
@@ -172,7 +172,7 @@ fn conditions(
 /// Whole path, its length, and what else is asked for: a method, so many headers, so many parameters of the query.
 pub(super) type Rank = Reverse<(bool, usize, (bool, usize, usize))>;
 
-/// What asks for more comes first.
+/// The rank of a match: one that asks for more comes first.
 pub(super) fn rank(wanted: &Match) -> Rank {
     let conditions = wanted.conditions.as_deref();
     let says =

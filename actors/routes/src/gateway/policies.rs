@@ -49,13 +49,13 @@ pub(super) struct BackendPolicies {
     judged: BTreeMap<NamespacedName, JudgedPolicy>,
 }
 
-/// What counts for a port: how it is asked, or why it is not.
+/// The policy that counts for a port: how it is asked, or why it is not.
 type CountingPolicy = Result<Arc<BackendTls>, String>;
 
 /// A reason of the API, and a sentence.
 type Refusal = (&'static str, String);
 
-/// What policies are judged by.
+/// The surroundings that policies are judged by.
 #[derive(Clone, Copy)]
 pub(super) struct PolicySurroundings<'s> {
     /// The certificates of a ConfigMap, or why there are none.
@@ -91,7 +91,7 @@ impl JudgedTarget {
 }
 
 impl JudgedPolicy {
-    /// What is said of it by a Gateway through which some of its targets are reached.
+    /// The condition of it at a Gateway through which some of its targets are reached.
     fn accepted(&self, reached: &[&JudgedTarget]) -> StatusCondition {
         let refused: Vec<&Refusal> = reached.iter().filter_map(|target| target.refused.as_ref()).collect();
         let Some((reason, _)) = refused.first() else {
@@ -207,7 +207,7 @@ impl BackendPolicies {
     }
 }
 
-/// What a policy asks for, and whether what it names is there.
+/// Reads the demand of a policy, and whether the objects that it names are there.
 fn read(
     policy: &GatewayResource<PolicySpec>,
     authority: &dyn Fn(&NamespacedName) -> Result<Arc<str>, String>,

@@ -1,4 +1,4 @@
-//! What was resolved, as objects that templates read: in stores of their own, so that blocks are kept for what stays the same.
+//! Resolved routes, as objects that templates read: in stores of their own, so that blocks are kept for those that stay the same.
 //!
 //! `routes "httproutes"` has a set for each HTTPRoute, `routes "gateways"` the listeners of each Gateway, `routes "gateway ports"` HAProxy's ports,
 //! and `routes "gateway backends"` the Services that routes lead to. `any_asks_for "gateway"` tells what any route needs.
@@ -37,7 +37,7 @@ use std::{
     time::Instant,
 };
 
-/// What no watched resource is called.
+/// The names of these stores: no watched resource has one.
 const PORTS: &str = "gateway ports";
 const BACKENDS: &str = "gateway backends";
 const RETRIES: &str = "gateway retries";
@@ -49,7 +49,7 @@ const PROFILE: &str = "roundrobin";
 /// Those of backends that get whatever clients say.
 const STREAMS: &str = "gateway_streams";
 
-/// What comes in at a port with TLS.
+/// The traffic that comes in at a port with TLS.
 #[derive(Default)]
 struct PortWithTls {
     /// Certificates for all hosts.
@@ -85,7 +85,7 @@ impl PortWithTls {
     }
 }
 
-/// What becomes of a listener's connections.
+/// The way of a listener's connections.
 fn way_of(protocol: Protocol) -> &'static str {
     match protocol {
         Protocol::Http | Protocol::Https => "web",
@@ -95,7 +95,7 @@ fn way_of(protocol: Protocol) -> &'static str {
     }
 }
 
-/// What rules need that has a price where nobody needs it, by the setting that says so. All of it is Lua's.
+/// The needs of rules that have a price where no rule has them, by the setting that says so. All of them are Lua's.
 const NEEDING: [(&str, &str); 6] = [
     ("auth", "auth"),
     ("choice", "choice"),
@@ -117,7 +117,7 @@ pub(super) struct Sets {
     routes: BTreeMap<RouteKind, Arc<Snapshot>>,
     /// How many routes lead to each.
     used: BTreeMap<BackendKey, usize>,
-    /// What routes need. What none needs any more stays for a while: it comes and goes with lines of HAProxy's, and a reload each.
+    /// The needs of routes. One that no route has any more stays for a while: it comes and goes with lines of HAProxy's, and a reload each.
     needed: UsageCounts,
     clock: Option<Clock>,
     needs_of: BTreeMap<RouteId, BTreeSet<&'static str>>,
@@ -156,7 +156,7 @@ impl Sets {
         Self { needed: self.needed.emptied(), ..Self::default() }
     }
 
-    /// What time it is for what follows; without one nothing stays.
+    /// Sets the time; without one nothing stays.
     pub fn set_clock(&mut self, clock: Option<Clock>) {
         self.clock = clock;
         self.needed.forget(clock.as_ref());

@@ -43,7 +43,7 @@ pub(super) struct GatewayStores {
     pub routes: BTreeMap<RouteKind, StoredObjects>,
 }
 
-/// Which Services are different.
+/// The Services that are different.
 pub(super) struct ChangedServices {
     pub names: BTreeSet<NamespacedName>,
     /// Whether any is one of a Gateway, or was.
@@ -97,7 +97,7 @@ impl GatewayStores {
         different
     }
 
-    /// What routes stand on.
+    /// The inputs of routes.
     pub fn inputs(&self, settings: &GatewaySettings, remembered: &Remembered<'_>) -> GatewayInputs {
         let sources = Sources {
             classes: &self.classes,

@@ -1,4 +1,4 @@
-//! What an Ingress asks for (`networking.k8s.io/v1`).
+//! The demands of an Ingress (`networking.k8s.io/v1`).
 //!
 //! It is read once ([`ours`]), with what families make of its annotations ([`foreign`]). Of its rules and hosts come its routes ([`paths`],
 //! [`hosts`]), of these their groups ([`groups`]); what is found at it comes last.
@@ -49,11 +49,11 @@ struct Reading<'r> {
     spelling: Spelling,
     grouping: Grouping<'r>,
     around: NeighbourContext<'r>,
-    /// What refuses the whole, in sentences.
+    /// The faults that refuse the whole, in sentences.
     faults: Vec<String>,
 }
 
-/// What the Ingress in `json` asks for.
+/// The claims of the Ingress in `json`.
 ///
 /// # Errors
 /// When it is no Ingress, or its class is not ours.
@@ -133,7 +133,7 @@ impl<'r> Reading<'r> {
         self.claims.mark_repeated();
     }
 
-    /// What it asks for, with the groups of its routes and what is found at it.
+    /// The claims of it, with the groups of its routes and the findings at it.
     fn done(self, classes: &Classes, services: &Services) -> Claims {
         let Self { ingress, mut claims, grouping, faults, .. } = self;
         let OurIngress { namespace, name, settings, .. } = ingress;

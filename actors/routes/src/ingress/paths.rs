@@ -173,7 +173,7 @@ impl Reading<'_> {
         }
     }
 
-    /// What leads to a Service, at the port that is meant.
+    /// The Service that it leads to, at the port that is meant.
     pub(super) fn backend(&self, backend: &IngressBackend) -> Result<Backend, String> {
         backend_of(backend).map(|backend| self.around.at_port(backend))
     }

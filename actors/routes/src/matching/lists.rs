@@ -1,4 +1,4 @@
-//! What stands in the list of a host: routes that no key finds, which HAProxy asks one after the other.
+//! The list of a host: routes that no key finds, which HAProxy asks one after the other.
 //!
 //! A list is that of the namespace which has the host, and printed for one of its objects. Only requests for the host ask it,
 //! so what it costs is its namespace's own; what it may cost is bounded all the same.

@@ -1,4 +1,4 @@
-//! What cannot be read of the settings that are read here: `extraContext`, as far as no template looks at it.
+//! The settings that cannot be read of those that are read here: `extraContext`, as far as no template looks at it.
 //!
 //! A setting of another type would count as one that is not there: what it closes would be open.
 
@@ -6,7 +6,7 @@ use crate::{families::Family, sentences::shortened};
 use haptic_text::suggest::did_you_mean;
 use serde_json::{Map, Value as Json};
 
-/// What a value must be.
+/// The shape of a value.
 #[derive(Clone, Copy, Debug)]
 enum SettingShape {
     Text,

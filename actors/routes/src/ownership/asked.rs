@@ -1,4 +1,4 @@
-//! What any object asks for, as stores: a template that needs to know reads one object of them, not all routes.
+//! The options that any object asks for, as stores: a template that needs to know reads one object of them, not all routes.
 
 use super::memory::Clock;
 use crate::claims::{Claims, auth};
@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What those ask for whose routes no key finds, or keys of other kinds than exact paths and prefixes.
+/// The option of those whose routes no key finds, or keys of other kinds than exact paths and prefixes.
 const LISTS: &str = "path-lists";
 
 /// Objects of a store, each with its JSON.
@@ -93,7 +93,7 @@ impl UsageCounts {
     }
 }
 
-/// Which options any object asks for, and who is asked whether requests may pass.
+/// The options that any object asks for, and the services that are asked whether requests may pass.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Demands {
     options: UsageCounts,

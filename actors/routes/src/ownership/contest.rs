@@ -50,17 +50,17 @@ pub(crate) struct Claimant {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Claimants(Vec<Claimant>);
 
-/// Who has a holding.
+/// The namespace that has a holding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Holder {
     pub namespace: Arc<str>,
-    /// What its namespace is compared by.
+    /// The age that its namespace is compared by.
     pub age: Age,
     /// The object of it that has the holding; none while it is kept for a namespace whose object is gone.
     pub object: Option<Claimant>,
 }
 
-/// What is remembered of a namespace that has, or had, a holding.
+/// The memory of a namespace that has, or had, a holding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Seniority {
     pub namespace: Arc<str>,

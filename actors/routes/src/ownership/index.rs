@@ -1,4 +1,4 @@
-//! Who gets what they ask for: all claims of one kind of object, with conflicts resolved, kept up to date change by
+//! The index of routes: all claims of one kind of object, with conflicts resolved, kept up to date change by
 //! change. A change costs as much as there are objects that ask for the same.
 
 use super::{
@@ -35,10 +35,10 @@ pub struct RouteIndex {
     owners: Arc<Owners>,
     clock: Option<Clock>,
     memory: Memory,
-    /// What is remembered of these counts differently now.
+    /// The holdings for which the memory counts differently now.
     undecided: Vec<Holding>,
     claims: BTreeMap<Arc<ObjectRef>, Arc<Claims>>,
-    /// Who asks for the same requests.
+    /// The contests for the same requests.
     matches: HashMap<Match, Contest>,
     hosts: Hosts,
     lists: Lists,
@@ -57,7 +57,7 @@ pub struct RouteIndex {
 /// A path behind whose route somebody is asked, and the object that wants that.
 type PathLookup = (Arc<str>, Arc<ObjectRef>);
 
-/// What is to be decided again.
+/// The parts that are to be decided again.
 #[derive(Debug, Default)]
 struct Touched {
     matches: HashSet<Match>,
@@ -149,12 +149,12 @@ impl RouteIndex {
         self.undecided.extend(read);
     }
 
-    /// What is remembered, and who has what others wait for, to be read by the next controller.
+    /// The memory, and the holders of what others wait for, to be read by the next controller.
     pub(crate) fn written(&self) -> &HeldByText {
         self.memory.written()
     }
 
-    /// What time the next [`Self::update`] has; without one nothing is remembered.
+    /// Sets the time of the next [`Self::update`]; without one nothing is remembered.
     pub fn set_clock(&mut self, clock: Option<Clock>) {
         self.clock = clock;
     }
@@ -282,12 +282,12 @@ impl RouteIndex {
         }
     }
 
-    /// What is known of certificates.
+    /// The facts about certificates.
     pub(crate) fn certificates(&self) -> &NamedCertificates {
         &self.certificates
     }
 
-    /// Which of the Secrets and ConfigMaps are there that options name.
+    /// The Secrets and ConfigMaps that options name, and whether they are there.
     pub(crate) fn named_objects(&self) -> &NamedObjects {
         &self.named_objects
     }
@@ -361,7 +361,7 @@ impl RouteIndex {
         }
     }
 
-    /// Who has the requests of a match, and the route that it has for them.
+    /// The holder of the requests of a match, and the route that it has for them.
     pub(crate) fn served(&self, wanted: &Match) -> Option<(&ObjectRef, &RouteClaim)> {
         let winner = &self.holder(wanted)?.object.as_ref()?.object;
         let routes = &self.claims.get(winner)?.routes;
@@ -570,12 +570,12 @@ impl RouteIndex {
         self.pace.found(object)
     }
 
-    /// Who has the requests of a match.
+    /// The holder of the requests of a match.
     pub(crate) fn holder(&self, wanted: &Match) -> Option<&Holder> {
         self.matches.get(wanted)?.holder.as_ref()
     }
 
-    /// What an object asks for.
+    /// The claims of an object.
     pub(crate) fn claims_of(&self, object: &ObjectRef) -> Option<&Claims> {
         self.claims.get(object).map(|claims| &**claims)
     }
@@ -585,7 +585,7 @@ impl RouteIndex {
         Some(&self.hosts.get(host)?.routes.holder.as_ref()?.namespace)
     }
 
-    /// Who has a host's routes, if it is there.
+    /// The first object with routes on a host, if it is there.
     pub(crate) fn first_at(&self, host: &str) -> Option<&Claimant> {
         self.hosts.get(host)?.routes.holder.as_ref()?.object.as_ref()
     }

@@ -1,10 +1,10 @@
-//! What is remembered of those that had something, so that an object that is deleted and created anew does not lose it to
+//! The memory of former holders, so that an object that is deleted and created anew does not lose a holding to
 //! somebody who waited.
 //!
 //! A namespace that loses the object that its age on a holding comes from keeps that age: as long as it has another object
 //! there, and for the time of the hold when it has none. Time comes from outside.
 //!
-//! What is remembered is written down for the next controller, and so is who has what others wait for: its object may be deleted
+//! The memory is written down for the next controller, and so is who has what others wait for: its object may be deleted
 //! while no controller runs.
 
 use super::contest::{Age, Contest, Holder, Seniority};
@@ -17,10 +17,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// So many holdings are kept for those that are gone; beyond that the namespace that has most of them loses its oldest.
+/// The most holdings that are kept for those that are gone; beyond that the namespace that has most of them loses its oldest.
 const MOST: usize = 100_000;
 
-/// What only one can have.
+/// A holding: only one namespace can have it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Holding {
@@ -47,7 +47,7 @@ pub(crate) struct Memory {
     gone: BTreeMap<Arc<str>, VecDeque<(Instant, Holding)>>,
     waiting: usize,
     written: HeldByText,
-    /// What each holding is called in `written`.
+    /// The name of each holding in `written`.
     texts: HashMap<Holding, Arc<str>>,
 }
 
@@ -69,7 +69,7 @@ impl Holding {
 }
 
 impl Memory {
-    /// What counts for a holding.
+    /// The seniority that counts for a holding.
     pub fn of(&self, holding: &Holding) -> Option<&Seniority> {
         self.kept.get(holding).map(|kept| &kept.seniority)
     }
@@ -121,7 +121,7 @@ impl Memory {
         }
     }
 
-    /// What is to be read by the next controller.
+    /// The text to be read by the next controller.
     pub fn written(&self) -> &HeldByText {
         &self.written
     }

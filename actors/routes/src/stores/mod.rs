@@ -40,7 +40,7 @@ use std::{
     time::{Instant, SystemTime},
 };
 
-/// What is found at objects of all stores, from render to render.
+/// The findings at objects of all stores, from render to render.
 #[derive(Clone, Debug, Default)]
 struct FoundTogether {
     all: Findings,
@@ -59,7 +59,7 @@ pub struct Routes {
     found: FoundTogether,
     /// The store with what the controller before had written down, as it is known.
     holds: Arc<Snapshot>,
-    /// What was written down and is still to be read.
+    /// The holds that were written down and are still to be read.
     unread: HostHolds,
     /// Whether [`Self::beside`] was called.
     is_begun: bool,
@@ -82,7 +82,7 @@ struct Table {
     userlists: Userlists,
 }
 
-/// What, besides the objects themselves, decides who gets what.
+/// The things, besides the objects themselves, that decide who gets what.
 #[derive(Clone, Debug, PartialEq)]
 struct Ground {
     classes: Classes,
@@ -92,12 +92,12 @@ struct Ground {
 }
 
 impl Routes {
-    /// What time the next call of [`Self::beside`] has. Without a time nothing is kept for those that are gone.
+    /// Sets the time of the next call of [`Self::beside`]. Without a time nothing is kept for those that are gone.
     pub fn set_time(&mut self, now: Instant) {
         self.now = Some(now);
     }
 
-    /// What date the next call of [`Self::beside`] has. Without one it is not said of certificates that they expire.
+    /// Sets the date of the next call of [`Self::beside`]. Without one it is not said of certificates that they expire.
     pub fn set_date(&mut self, date: SystemTime) {
         self.date = Some(date);
     }
@@ -131,7 +131,7 @@ impl Routes {
         self.unread = written;
     }
 
-    /// What is remembered, and who has what others wait for, as of the last call of [`Self::beside`]; `None` before the first.
+    /// The memory, and the holders of what others wait for, as of the last call of [`Self::beside`]; `None` before the first.
     #[must_use]
     pub fn holds(&self) -> Option<HostHolds> {
         let written = self.tables.iter().map(|(name, table)| (name.clone(), table.index.written().clone()));
@@ -230,13 +230,13 @@ impl Routes {
         free.chain(self.gateway.due()).chain(expiring()).min()
     }
 
-    /// What is found at all objects, as of the last call of [`Self::beside`].
+    /// The findings at all objects, as of the last call of [`Self::beside`].
     #[must_use]
     pub fn findings(&self) -> Findings {
         self.found.all.clone()
     }
 
-    /// What is decided about objects of the Gateway API, as of the last call of [`Self::beside`].
+    /// The verdicts on objects of the Gateway API, as of the last call of [`Self::beside`].
     #[must_use]
     pub fn gateway_verdicts(&self) -> Arc<GatewayVerdicts> {
         self.gateway.verdicts()
@@ -397,7 +397,7 @@ fn changed(object: &Object, ground: &Ground, around: &IngressContext<'_>) -> (Ar
     (object.reference.clone(), claims)
 }
 
-/// What is known of an object that cannot be read: who it is, and why it gets nothing.
+/// The claims of an object that cannot be read: its name, and why it gets nothing.
 fn unreadable(object: &ObjectRef, why: String) -> Claims {
     let metadata = serde_json::json!({ "namespace": object.namespace, "name": object.name });
     let fields = serde_json::Map::from_iter([

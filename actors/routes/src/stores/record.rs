@@ -1,4 +1,4 @@
-//! What an object got, as the object that templates read.
+//! The record of what an object got, as the object that templates read.
 
 use crate::{
     claims::{Backend, Claims, RouteClaim, RouteGroup, ToHttps, auth},
@@ -22,10 +22,10 @@ use std::{
     sync::Arc,
 };
 
-/// So many hosts are in one entry of `tls`, for a line of a crt-list and what HAProxy takes at run time are limited.
+/// The most hosts in one entry of `tls`, for a line of a crt-list and what HAProxy takes at run time are limited.
 const HOSTS_OF_AN_ENTRY: usize = 32;
 
-/// What ends the names of backends whose servers get TLS as it comes. No port has a colon, so that others are called otherwise.
+/// The ending of the names of backends whose servers get TLS as it comes. No port has a colon, so that others have other names.
 const TLS_BACKEND: &str = ":tls";
 
 /// The backend in which nothing is found, by the library base.
@@ -38,7 +38,7 @@ pub(crate) struct RecordInput<'i> {
     pub index: &'i RouteIndex,
 }
 
-/// What the hosts of one entry of `tls` have in common.
+/// The things that the hosts of one entry of `tls` have in common.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
     /// Namespace and name of the Secret, both empty of the default certificate.
@@ -210,7 +210,7 @@ impl RecordInput<'_> {
         })
     }
 
-    /// What it does not decide of a host on which it has routes.
+    /// The findings at a host on which it has routes and does not decide all.
     fn about_host(&self, host: &str) -> Vec<Finding> {
         let Some(tls) = self.index.tls(host) else { return Vec::new() };
         let mut found = Vec::new();
@@ -296,7 +296,7 @@ impl RecordInput<'_> {
         hosts.into_iter().filter(|host| self.passes(host).is_none()).filter_map(|host| found(host)).collect()
     }
 
-    /// What is wrong with the certificates that its servers are shown.
+    /// The faults of the certificates that its servers are shown.
     fn shown_to_servers(&self) -> Vec<Finding> {
         let named = self.claims.named_objects.iter().filter(|named| named.kind == NamedKind::Certificate);
         let found = named.filter_map(|named| {
@@ -337,7 +337,7 @@ impl RecordInput<'_> {
         not_there.collect()
     }
 
-    /// Who has a host that is not listed, if it is another namespace.
+    /// The holder of a host that is not listed, if it is another namespace.
     fn held_by_others(&self, host: &str, tls: &Tls) -> Option<String> {
         let holder = tls.holder.as_ref().filter(|holder| holder.namespace != self.object.namespace)?;
         if self.index.is_listed(host) {
@@ -367,7 +367,7 @@ impl RecordInput<'_> {
         }
     }
 
-    /// What each group has otherwise than the object as a whole.
+    /// The options that each group has otherwise than the object as a whole.
     fn options_of_groups(&self) -> String {
         let mut groups = self.claims.groups.iter();
         let mut all = FieldTexts::new();
@@ -439,7 +439,7 @@ impl RecordInput<'_> {
         refused.chain(over_http).collect()
     }
 
-    /// What does not fit into the lists that are printed for the object.
+    /// The findings for routes that do not fit into the lists that are printed for the object.
     fn left_out(&self) -> Vec<Finding> {
         let lists = self.listed_hosts().into_iter().filter_map(|host| {
             let left_out = self.index.list_of(host, self.object)?.left_out;
@@ -512,7 +512,7 @@ fn route(claim: &RouteClaim, group: &RouteGroup, backend: Value, passing: Option
     })
 }
 
-/// Which map has the route's key.
+/// The map that has the route's key.
 fn kind_of(wanted: &Match) -> &'static str {
     match wanted.shape {
         _ if wanted.is_listed() => "listed",

@@ -48,7 +48,7 @@ impl Records {
         &self.sets
     }
 
-    /// What is found at each object.
+    /// The findings at each object.
     #[must_use]
     pub fn findings(&self) -> &Findings {
         &self.findings

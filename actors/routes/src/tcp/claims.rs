@@ -1,4 +1,4 @@
-//! What asks for a port.
+//! Claims to ports.
 
 use crate::{
     claims::{Backend, Port},
@@ -21,12 +21,12 @@ const TLS_SECRET: &str = "tcp-tls-secret";
 const ALLOW_FROM: &str = "tcp-allow-from";
 /// The annotations that count for TCP ports of a Service.
 const OF_SERVICE: [&str; 4] = [PORTS, TLS_SECRET, ALLOW_FROM, "proxy-protocol"];
-/// What all annotations begin with that are for TCP services alone.
+/// The beginning of all annotations that are for TCP services alone.
 const TCP: &str = "tcp-";
 /// Those of the PROXY protocol, as `send-proxy` has them.
 const VERSIONS: [&str; 4] = ["v1", "v2", "v2-ssl", "v2-ssl-cn"];
 
-/// What one object asks for.
+/// The ports that one object asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct AskedPorts {
     pub age: Age,
@@ -35,7 +35,7 @@ pub(super) struct AskedPorts {
     pub by: AskedBy,
 }
 
-/// What kind of object it is.
+/// The kind of the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AskedBy {
     Service,
@@ -58,7 +58,7 @@ pub(super) struct TcpClaim {
     pub send_proxy: Option<&'static str>,
     /// Where TLS ends here: with which certificate.
     pub tls: Option<TcpTls>,
-    /// Who may come in; everybody without it.
+    /// The networks that may come in; all without it.
     pub networks: Option<Value>,
     /// The annotation, or the key of a ConfigMap, that says so.
     pub said_by: Arc<str>,
@@ -78,7 +78,7 @@ impl TcpClaim {
         *self.namespace == *service.namespace && *self.backend.service == *service.name
     }
 
-    /// What is found at it.
+    /// A finding at it.
     pub fn finding(&self, kind: FindingKind, sentence: String) -> Finding {
         let said = format!("{}: {sentence}", self.said_by);
         Finding::new(kind, said).at_annotation(&self.said_by)
@@ -220,7 +220,7 @@ struct TcpServicePort {
     protocol: Option<String>,
 }
 
-/// What is wrong with the certificate of a port, at the annotation or the key that says so.
+/// The fault of the certificate of a port, at the annotation or the key that says so.
 pub(super) fn found_at_certificate(certificates: &NamedCertificates, claim: &TcpClaim) -> Option<Finding> {
     let Some(TcpTls::Secret { namespace, name }) = &claim.tls else { return None };
     let without = format!("nobody is served at port {}", claim.port);
@@ -231,7 +231,7 @@ pub(super) fn found_at_certificate(certificates: &NamedCertificates, claim: &Tcp
     Some(found.at_annotation(place))
 }
 
-/// What is not there of what a claim leads to.
+/// The missing part of what a claim leads to.
 pub(super) fn missing(services: &Arc<Snapshot>, claim: &TcpClaim) -> Option<(FindingKind, String)> {
     let TcpClaim { namespace, backend: Backend { service, port }, .. } = claim;
     let name = format!("{}/{}", shortened(namespace), shortened(service));

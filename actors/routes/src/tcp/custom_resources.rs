@@ -61,7 +61,7 @@ pub(super) fn watched(spec: &HAProxyTemplateConfigSpec) -> impl Iterator<Item = 
         .map(|(name, _)| name.as_str())
 }
 
-/// What one asks for.
+/// The claims of one.
 pub(super) fn asked(object: &Object) -> Option<AskedPorts> {
     let mut asked =
         AskedPorts { age: Age::Unknown, claims: Vec::new(), findings: Vec::new(), by: AskedBy::Resource };

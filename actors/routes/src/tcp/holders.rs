@@ -1,4 +1,4 @@
-//! Who has which port: of those that ask for one and may have it, the oldest object.
+//! The holders of ports: of those that ask for one and may have it, the oldest object.
 
 use super::{
     claims::{self, AskedBy, AskedPorts, TcpClaim, TcpTls},
@@ -27,7 +27,7 @@ enum PortRefusal<'a> {
     Taken(&'a ObjectRef),
 }
 
-/// What decides besides the claims.
+/// The things that decide besides the claims.
 pub(super) struct PortContest<'c> {
     pub listed: &'c ListedPorts,
     pub services: &'c Arc<Snapshot>,

@@ -40,11 +40,11 @@ pub struct Userlists {
     /// The stores as this knows them.
     sets: Arc<Snapshot>,
     secrets: Arc<Snapshot>,
-    /// Which Secret a route names.
+    /// The Secrets that a route names.
     named: BTreeMap<Arc<ObjectRef>, Vec<Name>>,
     /// How many routes name a Secret.
     uses: BTreeMap<Name, usize>,
-    /// What Secrets that are named hold.
+    /// The users of Secrets that are named.
     read: BTreeMap<Name, Result<Users, String>>,
     refused: BTreeSet<Name>,
     lists: Arc<Snapshot>,
