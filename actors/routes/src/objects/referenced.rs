@@ -14,7 +14,7 @@ const LONGEST: usize = 64 << 10;
 /// A name of more bytes is nobody's (the longest that the API server accepts).
 const LONGEST_NAME: usize = 253;
 
-/// What may be named.
+/// The kinds that may be named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ReferencedKind {
     /// A ConfigMap.
@@ -28,7 +28,7 @@ pub enum ReferencedKind {
 /// Namespace and name of an Ingress.
 pub(crate) type ReferencingIngress = (Arc<str>, Arc<str>);
 
-/// What is named.
+/// An object that is named.
 type Referenced = (ReferencedKind, Arc<str>, Arc<str>);
 
 /// The watched stores of what may be named, by their names.
@@ -45,7 +45,7 @@ pub struct ReferencedObjects {
 struct ReferencingIngresses {
     of: HashMap<Referenced, HashSet<ReferencingIngress>>,
     named_by: HashMap<ReferencingIngress, Vec<Referenced>>,
-    /// What could not be fetched.
+    /// The objects that could not be fetched.
     missed: HashSet<Referenced>,
 }
 

@@ -1,4 +1,4 @@
-//! What Services say of the routes that lead to them: options, and which ports there are.
+//! Services of routes: their options, and which ports there are.
 
 use crate::{
     claims::{Backend, Port},
@@ -17,7 +17,7 @@ use std::{
 
 /// Of a Service with more bytes no ports are looked up: what is said of them is worth less than it costs.
 const LONGEST: usize = 64 << 10;
-/// So many ports of a Service are named.
+/// The most ports of a Service that are named.
 const FEW: usize = 5;
 
 /// The Services of all namespaces, each read once however many Ingresses lead to it.
@@ -28,7 +28,7 @@ pub struct Services {
     known: HashMap<Arc<ObjectRef>, KnownService>,
 }
 
-/// What is not there, in words behind "leads to".
+/// The object or port that is not there, in words behind "leads to".
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Missing {
     /// The Service of that name.
@@ -55,7 +55,7 @@ impl fmt::Display for Missing {
     }
 }
 
-/// What is known of a Service.
+/// The facts about a Service.
 #[derive(Clone, Debug)]
 struct KnownService {
     options: Option<Written>,
@@ -64,7 +64,7 @@ struct KnownService {
     ports: ServicePorts,
     /// The first of them.
     first_port: Option<u16>,
-    /// What ports speak, as far as they say so and it is not HTTP/1.1.
+    /// The protocols of ports, as far as they name one and it is not HTTP/1.1.
     spoken: Vec<(u16, Option<Box<str>>, &'static str)>,
     /// Where ports are and what they lead to, if a family asks for it.
     targets: Vec<PortTarget>,
@@ -78,7 +78,7 @@ struct PortTarget {
     target: Box<str>,
 }
 
-/// Which ports a Service has.
+/// The ports of a Service.
 #[derive(Clone, Debug)]
 enum ServicePorts {
     /// Nobody can tell.
@@ -174,7 +174,7 @@ impl Services {
         self.known(namespace, name)?.foreign.as_ref()
     }
 
-    /// What the port that a backend names speaks, by its `appProtocol`, as the option `protocol` says it.
+    /// The protocol of the port that a backend names, by its `appProtocol`, as the option `protocol` has it.
     #[must_use]
     pub fn protocol(&self, namespace: &str, backend: &Backend) -> Option<&'static str> {
         let mut spoken = self.known(namespace, &backend.service)?.spoken.iter();
@@ -208,7 +208,7 @@ impl Services {
         self.known(namespace, name)?.first_port
     }
 
-    /// What is not there of what a backend of a namespace names.
+    /// The Service or port that a backend of a namespace names and that is not there.
     #[must_use]
     pub fn missing(&self, namespace: &str, backend: &Backend) -> Option<Missing> {
         self.store.as_ref()?;
@@ -288,7 +288,7 @@ impl PortTarget {
     }
 }
 
-/// What servers speak by a port's `appProtocol`: the names of IANA and of Kubernetes (KEP-3726), and those that others gave to HTTP/2 without TLS.
+/// The protocol of servers by a port's `appProtocol`: the names of IANA and of Kubernetes (KEP-3726), and those that others gave to HTTP/2 without TLS.
 fn spoken_by(app_protocol: &str) -> Option<&'static str> {
     match app_protocol {
         "https" | "kubernetes.io/wss" => Some("https"),

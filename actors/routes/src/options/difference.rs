@@ -1,4 +1,4 @@
-//! What a group of paths has otherwise than its object: an object whose paths lead to a thousand Services with options of their own
+//! The difference of a group of paths from its object: an object whose paths lead to a thousand Services with options of their own
 //! has a thousand groups, and its own options once.
 
 use serde_json::{Map, Value as Json};
@@ -10,7 +10,7 @@ pub const OPTIONS_OF_GROUPS: &str = "optionsOfGroups";
 /// The options of a group, found in what it has otherwise and in those of its object.
 #[derive(Clone, Copy, Debug)]
 pub struct GroupOptions<'o> {
-    /// What the group has otherwise: null where it has nothing.
+    /// The options that the group has otherwise: null where it has none.
     pub own: &'o Map<String, Json>,
     /// Those of the object as a whole.
     pub of_object: &'o Map<String, Json>,

@@ -1,4 +1,4 @@
-//! What cannot be read, with what a user needs to set it right.
+//! Refusals of values that cannot be read, with what a user needs to set them right.
 
 use super::{
     annotation::{MOST_BYTES, PREFIX},
@@ -12,18 +12,18 @@ use std::fmt;
 /// A value that an option cannot have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// Whose: behind `haproxy-haptic.org/`.
+    /// The option: behind `haproxy-haptic.org/`.
     pub option: String,
     /// Of which path, where that has options of its own.
     pub path: Option<String>,
-    /// What is wrong with it.
+    /// The fault of it.
     pub why: Wrong,
 }
 
-/// What is wrong with a value.
+/// The fault of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wrong {
-    /// So many bytes are too many.
+    /// It has so many bytes, which are too many.
     Size(usize),
     /// This is not what it must be.
     Value {

@@ -55,7 +55,7 @@ impl SoughtWords {
     }
 }
 
-/// What takes anything, also nothing.
+/// Whether an element takes anything, also nothing.
 fn is_gap(node: &Node) -> bool {
     matches!(node, Node::Repeat { least: 0, .. }) && node.takes_everything(Compared::Value)
 }
