@@ -202,8 +202,9 @@ spec:
 
     #[test]
     fn a_problem_without_a_field_names_the_file() {
-        let placed =
-            |message: &str| add_places(vec![Diagnostic::error("basic", message)], TEXT, "a.yaml").remove(0).message;
+        let placed = |message: &str| {
+            add_places(vec![Diagnostic::error("basic", message)], TEXT, "a.yaml").remove(0).message
+        };
         assert_eq!(placed("wrong"), "a.yaml: wrong");
         assert_eq!(placed("there is no file \"a.yaml\""), "a.yaml: there is no file \"a.yaml\"");
     }

@@ -45,7 +45,9 @@ impl Display for UnreadableResource {
 impl Display for NotReady {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Actor(why) | Self::Webhook(why) | Self::NoConfig(ConfigState::Waiting(why)) => f.write_str(why),
+            Self::Actor(why) | Self::Webhook(why) | Self::NoConfig(ConfigState::Waiting(why)) => {
+                f.write_str(why)
+            }
             Self::Draining => f.write_str("the process is shutting down"),
             Self::NoConfig(ConfigState::Invalid(problems)) => {
                 write!(f, "the configuration is invalid: {}", lines(problems))

@@ -1,10 +1,10 @@
-//! What messages quote: never more of it than anybody reads. Whatever an object holds, what is said of it is short.
+//! Quotations in messages: never more than anybody reads. Whatever an object holds, the sentence about it is short.
 
 use std::borrow::Cow;
 
-/// So many bytes are quoted of a value.
+/// The most bytes of a value that are quoted.
 pub const QUOTE: usize = 200;
-/// So long is a sentence.
+/// The most bytes of a sentence.
 pub const SENTENCE: usize = 1_000;
 
 /// `text`, or so many bytes of it with `…` behind them, cut between two characters.

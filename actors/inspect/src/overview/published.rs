@@ -414,7 +414,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_known_is_absent_and_what_is_has_the_same_names() {
-        let shown = serde_json::to_value(overview_of(&left(&json!([]), &json!([good_pod()]), &json!([])))).unwrap();
+        let shown =
+            serde_json::to_value(overview_of(&left(&json!([]), &json!([good_pod()]), &json!([])))).unwrap();
         let pod = shown["pods"][0].as_object().unwrap();
         let names: Vec<&str> = pod.keys().map(String::as_str).collect();
         assert_eq!(names, ["deployed", "haproxy", "lastPlan", "pod", "running", "standing"]);

@@ -91,7 +91,9 @@ mod tests {
 
     #[test]
     fn one_is_written_as_it_was_read() {
-        for (text, duration) in [("60s", Duration::from_secs(60)), ("1m", Duration::from_secs(60)), ("soon", Duration::ZERO)] {
+        for (text, duration) in
+            [("60s", Duration::from_secs(60)), ("1m", Duration::from_secs(60)), ("soon", Duration::ZERO)]
+        {
             let written = format!("{text:?}");
             let interval: Interval = serde_json::from_str(&written).unwrap();
             assert_eq!((interval.get(), serde_json::to_string(&interval).unwrap()), (duration, written));

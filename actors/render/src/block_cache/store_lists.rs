@@ -118,7 +118,7 @@ fn name_of(handle: &Value) -> Option<(&str, &str)> {
     handle.as_object().map(|object| names(object.reference()))
 }
 
-/// What stores are sorted by.
+/// The names that stores are sorted by.
 fn names(of: &ObjectRef) -> (&str, &str) {
     (&of.namespace, &of.name)
 }

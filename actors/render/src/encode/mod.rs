@@ -1,6 +1,6 @@
 //! The encoder: turns what the engine printed into a file in which every value is only a value.
 //!
-//! What a template says is structure, what an expression prints is a value. One pass over the framed text runs the
+//! A template's text is structure, an expression prints a value. One pass over the framed text runs the
 //! file kind's own lexer, encodes each value for the place it stands in, and refuses what no encoding can keep from
 //! being structure. Its marks become provenance: template line and object for every line of the file. Each line with values
 //! is then read again by a [proof] that shares nothing with all this.
@@ -41,7 +41,7 @@ use std::collections::BTreeSet;
 /// At most this many refusals are reported for what a file prints outside of all objects' blocks.
 pub const MAX_REFUSALS: usize = 100;
 
-/// What HAProxy reads a file as.
+/// The format in which HAProxy reads a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FileFormat {
     /// haproxy.cfg.
@@ -100,7 +100,7 @@ struct Encoded {
     refused: Vec<Fault>,
     /// The pieces that have such values, where each piece is a fragment.
     refused_pieces: BTreeSet<usize>,
-    /// What is ignored of what no object's block says.
+    /// The notices of ignored values outside of all objects' blocks.
     notices: Vec<Diagnostic>,
 }
 

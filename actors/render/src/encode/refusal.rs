@@ -1,4 +1,4 @@
-//! What is refused, where, why, and how to write it instead.
+//! Refusals of values: where, why, and how to write it instead.
 
 use super::{
     MAX_REFUSALS,
@@ -94,7 +94,7 @@ impl<'m> Refusals<'m> {
         self.fault(value, Diagnostic::error("structure", message).help(refusal.help()));
     }
 
-    /// What the proof found: the pass was about to let a value be more than a value.
+    /// Refuses a value by the proof: the pass was about to let it be more than a value.
     pub fn breach(&mut self, value: &FramedValue<'_>, breach: Breach) {
         let message = format!("internal error: the value {} would change {breach}", shown(value));
         tracing::error!("{message}");

@@ -1,4 +1,4 @@
-//! What templates are to the rest of HAPTIC, whatever languages they are written in.
+//! Templates as the rest of HAPTIC knows them, whatever languages they are written in.
 //!
 //! Only this file knows all languages: an evaluator of one is given the functions that print and walk parts of the others.
 
@@ -94,9 +94,7 @@ impl Compiled for Program {
         let mut machine = Machine::new(&self.names, session, limits, print_part);
         let run = match part {
             CompiledTemplate::Handlebars(block) => handlebars::print(self, &mut machine, block, Vec::new()),
-            CompiledTemplate::Jinja2(_) => {
-                jinja::print_file(self, &mut machine, number, next_text(file))
-            }
+            CompiledTemplate::Jinja2(_) => jinja::print_file(self, &mut machine, number, next_text(file)),
         };
         machine.finish(run)
     }
@@ -148,7 +146,7 @@ impl CompileCache {
         Ok(compiled)
     }
 
-    /// What was compiled last.
+    /// The templates that were compiled last.
     #[must_use]
     pub fn last(&self) -> Option<&dyn Compiled> {
         self.0.as_ref().map(|(_, compiled)| &**compiled)

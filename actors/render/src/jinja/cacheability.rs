@@ -1,4 +1,4 @@
-//! Which objects' blocks may have to be printed in every render: how templates of this language are walked.
+//! The objects' blocks that may have to be printed in every render: how templates of this language are walked.
 
 mod expression;
 
@@ -28,13 +28,13 @@ struct BlockWalk<'w, 'p> {
     line: LinePosition,
     /// Whether the line end that a block begins with may not have come yet.
     awaits: bool,
-    /// What stands behind the node that is being walked.
+    /// The text behind the node that is being walked.
     next: NextText,
     /// Branches of the innermost scope that are being walked: what they declare may be declared or not.
     branches: usize,
     /// Snippets and macros that are being walked.
     depth: usize,
-    /// What is printed in place of blocks, innermost first.
+    /// The bodies that are printed in place of blocks, innermost first.
     blocks: Vec<(&'p str, Vec<&'p NamedBlock>)>,
     printing: Vec<(&'p str, usize)>,
     /// Whether the template that is being walked extends another one, so that its blocks are not printed where they stand.
@@ -473,7 +473,7 @@ impl<'w, 'p> BlockWalk<'w, 'p> {
         self.printing.pop();
     }
 
-    /// What a name, or a field of what it names, may be.
+    /// The value that a name, or a field of what it names, may have.
     fn lookup(&mut self, name: &str, field: Option<&str>) -> Possible<'p> {
         let (found, whys) = self.frame.lookup(name, field, self.block.is_some());
         whys.into_iter().for_each(|why| self.report(why));

@@ -3,7 +3,10 @@
 use super::{
     lines::{self, NextText},
     looping::{LoopItems, LoopState, watched},
-    node::{CallArgument, ExpressionKind, For, IncludeOptions, JinjaExpression, JinjaNode, Kind, NamedBlock, Target},
+    node::{
+        CallArgument, ExpressionKind, For, IncludeOptions, JinjaExpression, JinjaNode, Kind, NamedBlock,
+        Target,
+    },
     operand::{Closure, Grown, Module, Operand},
     scope::ScopeStack,
 };
@@ -28,13 +31,13 @@ pub(super) struct JinjaEvaluator<'m, 'p> {
     program: &'p Program,
     pub machine: &'m mut Machine<'p>,
     pub frames: ScopeStack<'p>,
-    /// What is printed in place of blocks: for each name the bodies of the templates that have it, innermost first.
+    /// The bodies that are printed in place of blocks: for each name those of the templates that have it, innermost first.
     blocks: Vec<(&'p str, Vec<&'p NamedBlock>)>,
     /// The block being printed, and how many templates further out `super()` has led.
     pub printing: Vec<(&'p str, usize)>,
     /// The template that the one being printed extends.
     extended: Option<u16>,
-    /// What a filter without a subject is applied to.
+    /// The value that a filter without a subject is applied to.
     pub subject: Operand<'p>,
     /// Line ends that are printed by another than their own text.
     line_ends: LineEnds,
@@ -49,7 +52,7 @@ struct LineEnds {
     printed: bool,
     /// The block being printed has not come to its own.
     awaited: bool,
-    /// What stands behind the node being printed.
+    /// The text behind the node being printed.
     next: NextText,
 }
 
@@ -263,7 +266,7 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
         Ok(Flow::On)
     }
 
-    /// What is said meanwhile is said at that place.
+    /// Places warnings that are made meanwhile.
     fn said_at<T>(
         &mut self,
         at: At,
@@ -288,7 +291,7 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
         result
     }
 
-    /// What is printed meanwhile, as framed text.
+    /// The text that is printed meanwhile, framed.
     pub fn capture<T>(
         &mut self,
         print: impl FnOnce(&mut Self) -> EvaluationResult<T>,
@@ -363,7 +366,7 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
         self.for_items(code, items, at, 0)
     }
 
-    /// What a loop over an expression runs over.
+    /// The items that a loop over an expression runs over.
     fn looped(&mut self, over: &'p JinjaExpression) -> EvaluationResult<LoopItems<'p>> {
         if let Some(of) = has_items(over)
             && let Operand::Store(name) = self.evaluate(of)?
@@ -424,8 +427,10 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
         }
         let is_outermost =
             || self.machine.session.owner().is_none() && items.objects().any(|object| object.is_some());
-        let moves_line_ends =
-            self.line_ends.next == NextText::LineEnd && !self.line_ends.awaited && is_outermost() && lines::lead(self.program, &code.body);
+        let moves_line_ends = self.line_ends.next == NextText::LineEnd
+            && !self.line_ends.awaited
+            && is_outermost()
+            && lines::lead(self.program, &code.body);
         let last = RefCell::new(None);
         let state = Rc::new(LoopState { items, index: Cell::new(0), depth, last, recursive: home });
         if moves_line_ends {

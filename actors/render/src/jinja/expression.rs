@@ -1,4 +1,4 @@
-//! What expressions give.
+//! The values of expressions.
 
 use super::{
     evaluate::JinjaEvaluator,
@@ -155,7 +155,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         Ok(self.top(name)?.unwrap_or(Operand::UNDEFINED))
     }
 
-    /// What every template sees: the context, `resources`, the watched resources by name.
+    /// The names that every template sees: the context, `resources`, the watched resources by name.
     pub fn top(&self, name: &str) -> Result<Option<Operand<'p>>, String> {
         let input = self.machine.session.input();
         if let Some(value) = input.context.field(name)? {
@@ -239,7 +239,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         self.new_list(kept)
     }
 
-    /// What a loop over it sees.
+    /// The items that a loop over it sees.
     pub fn items(&mut self, of: &Operand<'p>) -> EvaluationResult<Vec<Operand<'p>>> {
         let items: Vec<Operand<'p>> = match of {
             Operand::List(list) => list.items.borrow().clone(),

@@ -3,8 +3,8 @@
 use super::{
     checks, filters,
     node::{
-        Body, CallArgument, Comparison, ExpressionKind, For, IncludeOptions, JinjaExpression, JinjaNode, Kind, Macro,
-        MacroParameter, NamedBlock, Operator, Takes, Target, Tree,
+        Body, CallArgument, Comparison, ExpressionKind, For, IncludeOptions, JinjaExpression, JinjaNode,
+        Kind, Macro, MacroParameter, NamedBlock, Operator, Takes, Target, Tree,
     },
 };
 use crate::{
@@ -36,10 +36,10 @@ const MOST_LINES: usize = u16::MAX as usize;
 /// walks or drops the tree, calls itself for each level, and a stack that is over ends the whole program.
 const DEEPEST_TAG: usize = 500;
 
-/// So many blocks may stand in one another; an `elif` stands in the `if`, as the parser takes it.
+/// The most blocks in one another; an `elif` stands in the `if`, as the parser takes it.
 const DEEPEST_BLOCK: usize = 300;
 
-/// What is wrong with a template, from line and column 1.
+/// The fault of a template, from line and column 1.
 #[derive(Debug)]
 pub(super) struct SyntaxProblem {
     pub line: u32,
@@ -67,10 +67,10 @@ pub(super) fn read(source: &str, number: u16, syntax: TagSpacing) -> ReadResult<
     Ok((Tree { body, blocks: reader.blocks }, reader.noted.into_inner()))
 }
 
-/// What is to be known of a template beside its nodes.
+/// The facts about a template beside its nodes.
 #[derive(Debug, Default)]
 pub(super) struct Noted {
-    /// What is wrong with what it names.
+    /// The faults of names that it uses.
     pub troubles: Vec<SyntaxProblem>,
     pub notes: TemplateNotes,
 }
@@ -146,7 +146,7 @@ struct TagNesting {
     open: Vec<TagLevel>,
 }
 
-/// What stands between two commas, and the most that stood there before, in one bracket.
+/// The text between two commas, and the most that stood there before, in one bracket.
 #[derive(Clone, Copy, Default)]
 struct TagLevel {
     now: usize,
@@ -209,7 +209,7 @@ fn unreadable(source: &str, error: &minijinja::Error) -> SyntaxProblem {
     SyntaxProblem { line, column: u32::try_from(column).unwrap_or(1), message, help: foreign(text) }
 }
 
-/// What somebody writes who knows another language of templates, and how it is written here.
+/// The tag of another language of templates, and how it is written here.
 fn foreign(line: &str) -> Option<&'static str> {
     let has = |parts: &[&str]| parts.iter().any(|part| line.contains(part));
     if has(&["{{#", "{{/", "{{>", "{{~"]) {

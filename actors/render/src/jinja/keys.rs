@@ -13,7 +13,7 @@ use std::{
     sync::Arc,
 };
 
-/// What a key is.
+/// A key.
 #[derive(Clone, Debug)]
 pub(super) enum DictKey {
     None,

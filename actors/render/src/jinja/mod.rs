@@ -1,7 +1,7 @@
 //! Jinja2: the `minijinja` crate reads the templates, the evaluator here renders them as Python's does.
 //!
 //! The crate's own machine cannot keep a block, isolate an object or append to a list, so only its grammar is used.
-//! What a template's literals say is structure, as its text is; every other value that is printed stands between marks.
+//! A template's literals are structure, as its text is; every other value that is printed stands between marks.
 
 mod arguments;
 mod cacheability;

@@ -15,7 +15,7 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// What stands before the tag that extends another template, and the rest, where there is one.
+    /// The nodes before the tag that extends another template, and the rest, where there is one.
     pub fn extending(&self) -> Option<(&[JinjaNode], &[JinjaNode])> {
         let at = self.body.iter().position(|node| matches!(node.kind, Kind::Extends(_)))?;
         self.body.split_at_checked(at)
@@ -141,7 +141,7 @@ pub(crate) struct Macro {
     pub takes: Takes,
 }
 
-/// What a macro takes beside its parameters.
+/// The arguments that a macro takes beside its parameters.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Takes {
     pub more: bool,
@@ -155,7 +155,7 @@ pub(crate) struct MacroParameter {
     pub default: Option<JinjaExpression>,
 }
 
-/// What is assigned to.
+/// The target of an assignment.
 #[derive(Clone, Debug)]
 pub(crate) enum Target {
     Name(Arc<str>),

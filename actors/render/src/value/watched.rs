@@ -14,7 +14,7 @@ use std::{
     },
 };
 
-/// So many fields are read one by one; whoever wants more of them reads the whole object.
+/// The most fields that are read one by one; whoever wants more of them reads the whole object.
 const FEW_FIELDS: usize = 8;
 
 thread_local! {
@@ -78,7 +78,7 @@ impl Watched {
         self.on_demand.is_some()
     }
 
-    /// Who it is.
+    /// The object.
     #[must_use]
     pub fn reference(&self) -> &Arc<ObjectRef> {
         &self.object.reference

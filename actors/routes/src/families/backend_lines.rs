@@ -9,8 +9,8 @@ use super::{
     translation::Translation,
 };
 use crate::{
-    sentences::shortened,
     options::{header::HeadersOf, quantity::milliseconds},
+    sentences::shortened,
 };
 
 /// Words of lines that keep requests out.

@@ -5,7 +5,7 @@ use super::{
     key::{FamilyKey, KeyOutcome, KeyPlace, KeyTarget, WrongValue},
     values::ForeignValue,
 };
-use crate::{sentences::shortened, options::MOST_BYTES};
+use crate::{options::MOST_BYTES, sentences::shortened};
 use haptic_model::{Finding, FindingKind};
 use haptic_text::suggest::did_you_mean;
 use std::collections::BTreeMap;

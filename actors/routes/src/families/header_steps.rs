@@ -2,11 +2,11 @@
 
 use super::translation::Translation;
 use crate::{
-    sentences::shortened,
     options::{
         header::{Header, HeadersOf, plain},
         value::OptionValue,
     },
+    sentences::shortened,
 };
 
 /// The step of one rule for a header.

@@ -4,7 +4,7 @@ use super::{
     config::FamilyConfig, family::Family, foreign_options::translate, settings::FamilySettings,
     translation::About,
 };
-use crate::{sentences::shortened, objects::config_maps, options::Settings};
+use crate::{objects::config_maps, options::Settings, sentences::shortened};
 use haptic_model::{Finding, HAProxyTemplateConfigSpec, ObjectRef, Snapshots};
 use serde_json::Value;
 use std::{collections::BTreeMap, sync::Arc};
@@ -121,8 +121,7 @@ impl FamiliesOfClasses {
 
     fn note(&mut self, config_map: &Arc<ObjectRef>, config: &FamilyConfig) {
         if !config.findings.is_empty() {
-            self.findings
-                .insert(config_map.clone(), crate::sentences::few(config.findings.clone()));
+            self.findings.insert(config_map.clone(), crate::sentences::few(config.findings.clone()));
         }
     }
 

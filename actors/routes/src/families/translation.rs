@@ -8,7 +8,6 @@ use super::{
     key::{FamilyKey, KeyTarget, WrongValue},
 };
 use crate::{
-    sentences::shortened,
     objects::referenced::{ReferencedKind, ReferencedObjects},
     options::{
         Settings,
@@ -16,6 +15,7 @@ use crate::{
         table::row,
         value::{OptionValue, OptionValues},
     },
+    sentences::shortened,
 };
 use haptic_model::{Finding, FindingKind};
 use haptic_text::suggest::did_you_mean;

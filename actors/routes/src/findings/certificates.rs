@@ -4,9 +4,7 @@
 //! Findings are only told: HAProxy serves such a certificate, and time decides nothing. Secrets are read when an object
 //! names them, each once however many do.
 
-use crate::{
-    claims::Claims, matching::ANY_HOST, objects::named_objects::NamedKind, sentences::shortened,
-};
+use crate::{claims::Claims, matching::ANY_HOST, objects::named_objects::NamedKind, sentences::shortened};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use haptic_model::{
     ActiveConfig, Finding, FindingKind, Object, Snapshot, Snapshots,

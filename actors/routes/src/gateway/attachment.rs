@@ -261,7 +261,9 @@ impl<'r> ReadRoute<'r> {
                 format!("no listener of {} takes {}s of namespace {namespace}", parent.name, name_of(*kind));
             return Err(unmet("Accepted", "NotAllowedByListeners", message));
         }
-        let fits = |listener: &&Arc<GatewayListener>| hostnames.iter().any(|one| is_common(listener, one.as_deref()));
+        let fits = |listener: &&Arc<GatewayListener>| {
+            hostnames.iter().any(|one| is_common(listener, one.as_deref()))
+        };
         let fitting: Vec<&Arc<GatewayListener>> = allowing.into_iter().filter(fits).collect();
         if fitting.is_empty() {
             let message = format!("no listener of {} has a hostname in common with the route", parent.name);

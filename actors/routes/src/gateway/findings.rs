@@ -1,7 +1,7 @@
 //! Verdicts that refuse something, as findings: for Events, the webhook, `haptic status` and `haptic explain`.
 
 use super::levels::LevelShare;
-use crate::{sentences::few, matching::lists::MOST};
+use crate::{matching::lists::MOST, sentences::few};
 use haptic_model::{
     Finding, FindingKind, Findings, ObjectRef,
     gateway::{

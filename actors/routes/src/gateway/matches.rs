@@ -5,7 +5,6 @@ use super::{
     values::url_path,
 };
 use crate::{
-    sentences::shortened,
     matching::{
         Match, MatchShape,
         conditions::{Condition, RouteConditions},
@@ -13,6 +12,7 @@ use crate::{
         patterns,
         regex_cost::{self, Compared, PatternCost},
     },
+    sentences::shortened,
 };
 use haptic_model::{Finding, FindingKind};
 use std::{cmp::Reverse, sync::Arc};

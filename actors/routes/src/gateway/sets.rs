@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     ownership::{
-        asked::{UsageCounts, DemandedObjects},
+        asked::{DemandedObjects, UsageCounts},
         memory::Clock,
     },
     store_names::{options_of, store_of},

@@ -3,10 +3,10 @@
 use crate::{
     claims::Backend,
     families::{About, FamiliesOfClasses, Family, FamilySettings, translate},
-    sentences::shortened,
     matching::path::Spelling,
     objects::config_maps::{self, FoundConfigMap},
     options::{Settings, class::Class, shared_lines::SharedLines},
+    sentences::shortened,
 };
 use haptic_model::{
     ActiveConfig, Findings, HAProxyTemplateConfigSpec, Object, ObjectRef, Snapshot, Snapshots,

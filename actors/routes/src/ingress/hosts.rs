@@ -7,13 +7,13 @@ use super::{
 use crate::{
     claims::RouteClaim,
     families::{Family, FamilySettings},
-    sentences::shortened,
     matching::{ANY_HOST, Match, host_of},
     options::{
         groups::{OwnOptions, RouteSays},
         value::OptionValue,
     },
     ownership::contest::ClaimPriority,
+    sentences::shortened,
 };
 use haptic_model::{Finding, FindingKind, host_name::is_host};
 use std::{

@@ -3,8 +3,8 @@
 use super::{Reading, manifest::prefix_or_exact};
 use crate::{
     claims::Backend,
-    sentences::shortened,
     options::{Settings, groups::OwnOptions, table::row, value::OptionValue},
+    sentences::shortened,
 };
 use haptic_model::{Finding, FindingKind};
 use std::sync::Arc;

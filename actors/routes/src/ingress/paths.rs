@@ -6,7 +6,6 @@ use super::{
 };
 use crate::{
     claims::{Backend, RouteClaim},
-    sentences::shortened,
     matching::{
         Match,
         path::{self, Spelling},
@@ -20,6 +19,7 @@ use crate::{
         value::OptionValue,
     },
     ownership::contest::ClaimPriority,
+    sentences::shortened,
 };
 use haptic_model::{Finding, FindingKind};
 use std::{collections::BTreeMap, sync::Arc};

@@ -3,8 +3,8 @@
 use crate::{
     claims::{Backend, Port},
     families::Family,
-    sentences::shortened,
     options::{PREFIX, Settings, Written, level::Level},
+    sentences::shortened,
 };
 use haptic_model::{ActiveConfig, Object, ObjectRef, Snapshot, Snapshots};
 use memchr::memmem;

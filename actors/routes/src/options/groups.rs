@@ -15,11 +15,11 @@ use super::{
 };
 use crate::{
     families::{ForeignOptions, PathRules},
-    sentences::shortened,
     matching::{
         conditions::RouteConditions,
         patterns::{self, Pattern, Rewrite},
     },
+    sentences::shortened,
 };
 use haptic_model::{Finding, FindingKind};
 use haptic_text::Digest;

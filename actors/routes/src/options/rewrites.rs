@@ -1,7 +1,7 @@
 //! Lines of a regular expression and a path: `rewrite-rules`.
 
 use super::{form::Form, value::OptionValue};
-use crate::{sentences::shortened, matching::regex_cost};
+use crate::{matching::regex_cost, sentences::shortened};
 use regex_syntax::hir::{Hir, HirKind, Look};
 
 /// The most lines.

@@ -5,7 +5,7 @@ use super::{
     asked::Demands,
     contest::{ClaimPriority, Claimant, Claimants, Contest, Holder},
     hosts::{Hosts, Tls},
-    memory::{Clock, Memory, Holding},
+    memory::{Clock, Holding, Memory},
     owners::Owners,
 };
 use crate::{

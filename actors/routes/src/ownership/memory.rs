@@ -84,12 +84,13 @@ impl Memory {
         let seniority = || Seniority { namespace: namespace.clone(), age: age.clone() };
         match contest.claimants.of(namespace).find(|claimant| claimant.asks()) {
             Some(own) if own.age <= *age => drop(self.kept.remove(holding)),
-            Some(_) => {
-                drop(self.kept.insert(holding.clone(), RememberedHolder { seniority: seniority(), gone: None }))
-            }
+            Some(_) => drop(
+                self.kept.insert(holding.clone(), RememberedHolder { seniority: seniority(), gone: None }),
+            ),
             // Without an object it is gone already, and may just have been forgotten.
             None if object.is_some() => {
-                self.kept.insert(holding.clone(), RememberedHolder { seniority: seniority(), gone: Some(now) });
+                self.kept
+                    .insert(holding.clone(), RememberedHolder { seniority: seniority(), gone: Some(now) });
                 self.gone.entry(namespace.clone()).or_default().push_back((now, holding.clone()));
                 self.waiting += 1;
             }

@@ -2,8 +2,8 @@
 
 use crate::{
     claims::Claims,
-    sentences::{named, shortened},
     matching::ANY_HOST,
+    sentences::{named, shortened},
 };
 use haptic_model::{Finding, FindingKind, HAProxyTemplateConfigSpec, crd::HostOwners, host_name};
 use std::{collections::HashMap, sync::Arc};

@@ -15,7 +15,7 @@ use crate::{
     findings::certificates::{NamedCertificates, SecretsAtTime},
     gateway::GatewayModel,
     ingress::{
-        self, IngressError, IngressContext,
+        self, IngressContext, IngressError,
         class::{self, Classes},
     },
     objects::{
@@ -387,7 +387,11 @@ fn name_of(ingress: &ObjectRef) -> ReferencingIngress {
     (ingress.namespace.clone(), ingress.name.clone())
 }
 
-fn changed(object: &Object, ground: &Ground, around: &IngressContext<'_>) -> (Arc<ObjectRef>, Option<Claims>) {
+fn changed(
+    object: &Object,
+    ground: &Ground,
+    around: &IngressContext<'_>,
+) -> (Arc<ObjectRef>, Option<Claims>) {
     around.referenced.forget(&name_of(&object.reference));
     let claims = match ingress::claims(&object.json.bytes(), &ground.classes, around) {
         Ok(claims) => Some(claims.within(ground.most)),

@@ -2,7 +2,6 @@
 
 use crate::{
     claims::{Backend, Claims, RouteClaim, RouteGroup, ToHttps, auth},
-    sentences::{few, shortened},
     matching::{ANY_HOST, Match, MatchShape, lists::MOST, wildcard_over},
     names,
     objects::named_objects::NamedKind,
@@ -13,6 +12,7 @@ use crate::{
         index::{RouteIndex, hosts_of},
         passthrough::Passing,
     },
+    sentences::{few, shortened},
 };
 use haptic_model::{Finding, FindingKind, ObjectJson, ObjectRef};
 use serde_json::{Value, json};

@@ -3,11 +3,11 @@
 use crate::{
     claims::{Backend, Port},
     findings::certificates::NamedCertificates,
-    sentences::shortened,
     options::{
         self, PREFIX, Settings, Written, level::Level, table::row, tcp_ports::read_port, value::OptionValue,
     },
     ownership::contest::Age,
+    sentences::shortened,
 };
 use haptic_model::{Finding, FindingKind, Object, ObjectRef, Snapshot};
 use memchr::memmem;

@@ -3,8 +3,8 @@
 
 use super::claims::{AskedBy, AskedPorts, TcpClaim, TcpTls};
 use crate::{
-    claims::Backend, families::Family, sentences::shortened, options::tcp_ports::port_of,
-    ownership::contest::Age,
+    claims::Backend, families::Family, options::tcp_ports::port_of, ownership::contest::Age,
+    sentences::shortened,
 };
 use haptic_model::{ActiveConfig, Finding, FindingKind, ObjectRef, Snapshots};
 use serde::Deserialize;

@@ -2,9 +2,7 @@
 //! an entry besides is not served, and an entry with rules is left out, because they may keep connections out.
 
 use super::claims::{AskedBy, AskedPorts, TcpClaim, TcpMetadata, TcpTls};
-use crate::{
-    claims::Backend, sentences::shortened, options::tcp_ports::port_of, ownership::contest::Age,
-};
+use crate::{claims::Backend, options::tcp_ports::port_of, ownership::contest::Age, sentences::shortened};
 use haptic_model::{Finding, FindingKind, HAProxyTemplateConfigSpec, Object};
 use serde::Deserialize;
 use serde_json::{Map, Value};

@@ -1,4 +1,4 @@
-//! What expressions may give, and what they look at.
+//! The values that expressions may give, and the things that they look at.
 
 use super::BlockWalk;
 use crate::{
@@ -12,17 +12,17 @@ use crate::{
 };
 use std::rc::Rc;
 
-/// What a call is given.
+/// The arguments of a call.
 #[derive(Default)]
 struct CallArguments<'p> {
     positional: Vec<Possible<'p>>,
     named: Vec<(&'p str, Possible<'p>)>,
-    /// What `*` and `**` spread.
+    /// The values that `*` and `**` spread.
     spread: Possible<'p>,
 }
 
 impl<'p> BlockWalk<'_, 'p> {
-    /// What an expression may give, after a look at all it reads.
+    /// The value that an expression may give, after a look at all it reads.
     pub(super) fn reads(&mut self, expression: &'p JinjaExpression) -> Possible<'p> {
         match &expression.kind {
             ExpressionKind::Text(_) | ExpressionKind::Literal(_) => Possible::default(),

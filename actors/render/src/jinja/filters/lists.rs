@@ -30,14 +30,14 @@ impl Sorting {
     }
 }
 
-/// Which items are kept by a test.
+/// The items that are kept by a test.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Keeps {
     Passing,
     Failing,
 }
 
-/// What an item is compared by, and the item.
+/// The value that an item is compared by, and the item.
 type Keyed<'p> = (Operand<'p>, Operand<'p>);
 
 impl<'p> JinjaEvaluator<'_, 'p> {
@@ -158,7 +158,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         Ok(keyed)
     }
 
-    /// What stands below each of the paths that commas separate.
+    /// The values below each of the paths that commas separate.
     fn key_of_attributes(
         &mut self,
         item: &Operand<'p>,
@@ -265,7 +265,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         self.list_of_lists(parts)
     }
 
-    /// So many lists.
+    /// A number of lists.
     pub(super) fn slices(
         &mut self,
         subject: &Operand<'p>,

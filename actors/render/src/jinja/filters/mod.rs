@@ -26,14 +26,14 @@ use table::{FILTERS, REFUSED};
 pub(crate) struct JinjaFilter {
     /// As templates call it.
     pub name: &'static str,
-    /// What it takes by place or by name; a filter without them says itself what it takes.
+    /// The parameters that it takes by place or by name; a filter without them says itself what it takes.
     parameters: Option<&'static [&'static str]>,
     /// Whether it is applied to what is undefined, too.
     accepts_undefined: bool,
     operation: FilterOperation,
 }
 
-/// What a filter does.
+/// The effect of a filter.
 #[derive(Clone, Copy, Debug)]
 enum FilterOperation {
     /// Something with any value.
@@ -64,7 +64,7 @@ fn place(name: &str) -> Option<usize> {
 /// Whether there is such a filter.
 ///
 /// # Errors
-/// What to do instead.
+/// The way to write it instead.
 pub(super) fn check(name: &str) -> Result<(), (String, Option<&'static str>)> {
     if let Some((_, help)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
         return Err((format!("the filter {name:?} is not there"), Some(help)));

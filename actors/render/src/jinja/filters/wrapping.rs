@@ -8,7 +8,7 @@ pub(super) struct WrapRules<'t> {
     pub cuts_words: bool,
     /// Whether a line may end behind a hyphen.
     pub at_hyphens: bool,
-    /// What stands between two lines.
+    /// The text between two lines.
     pub between: &'t str,
 }
 

@@ -8,9 +8,9 @@ mod texts;
 mod turns;
 
 use super::{
+    arguments::FilterArguments,
     call::{NamedArguments, no_method},
     evaluate::JinjaEvaluator,
-    arguments::FilterArguments,
     operand::Operand,
 };
 use crate::{evaluation::EvaluationResult, functions, value::Value};
@@ -33,7 +33,7 @@ enum Arity {
     Any,
 }
 
-/// What a method is given.
+/// The arguments of a method.
 struct MethodArguments<'p> {
     /// The first one by place; undefined where there is none.
     first: Operand<'p>,

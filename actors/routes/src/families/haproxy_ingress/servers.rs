@@ -1,7 +1,9 @@
 //! How servers are reached.
 
 use crate::{
-    families::{annotations::ReadAnnotations, balance, health_check, secrets::own_secret, translation::Translation},
+    families::{
+        annotations::ReadAnnotations, balance, health_check, secrets::own_secret, translation::Translation,
+    },
     sentences::shortened,
 };
 use std::collections::BTreeSet;

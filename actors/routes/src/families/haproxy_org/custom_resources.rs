@@ -49,7 +49,10 @@ pub(in crate::families) fn replaces(key: &FamilyKey) -> bool {
 }
 
 /// Namespace and name of the Backend that counts: one of the Ingress's own namespace, unless the ConfigMap of the controller names it.
-pub(in crate::families) fn backend_of<'s>(said: &'s ReadAnnotations<'_>, own: &'s str) -> Option<(&'s str, &'s str)> {
+pub(in crate::families) fn backend_of<'s>(
+    said: &'s ReadAnnotations<'_>,
+    own: &'s str,
+) -> Option<(&'s str, &'s str)> {
     let text = said.text(BACKEND)?;
     let (namespace, name) = text.split_once('/').unwrap_or((own, text));
     (namespace == own || !said.is_annotated(BACKEND)).then_some((namespace, name))

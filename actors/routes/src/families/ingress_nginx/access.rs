@@ -9,8 +9,8 @@ use crate::{
         ReadAnnotations, Translation,
         values::{GO_SWITCH, ValueReader},
     },
-    sentences::shortened,
     options::{auth_url::without_scheme, header::plain, quantity::milliseconds, row::REFUSALS},
+    sentences::shortened,
 };
 use std::collections::BTreeSet;
 

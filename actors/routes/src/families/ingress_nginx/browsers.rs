@@ -2,8 +2,8 @@
 
 use crate::{
     families::{ReadAnnotations, Translation},
-    sentences::shortened,
     options::value::OptionValue,
+    sentences::shortened,
 };
 
 const METHODS: &str = "GET, PUT, POST, DELETE, PATCH, OPTIONS";

@@ -263,4 +263,3 @@ fn services_of(
     };
     names.into_iter().filter_map(|name| Some((name.clone(), annotations(&name)?))).collect()
 }
-

@@ -1,7 +1,8 @@
 //! The requests for one Ingress, host by host.
 
 use super::{
-    ComparedRequest, ComparedScheme, IngressRequests, MOST_REQUESTS, NOTHING, RequestPlan, RequestReason, SAFE_METHODS,
+    ComparedRequest, ComparedScheme, IngressRequests, MOST_REQUESTS, NOTHING, RequestPlan, RequestReason,
+    SAFE_METHODS,
     ingress::RequestedTls,
     options::AskedOptions,
     spellings::{base, encoded, named, of_query, spellings},
@@ -70,7 +71,10 @@ impl<'w> RequestWriter<'w> {
         let first = paths.first().map_or_else(|| "/".to_owned(), |path| encoded(&base(path)));
         for name in self.other_names(host, foreign) {
             for scheme in [main].into_iter().chain(other) {
-                self.get(RequestReason::OtherHost, RequestPlace { scheme, host: Some(&name), target: &first });
+                self.get(
+                    RequestReason::OtherHost,
+                    RequestPlace { scheme, host: Some(&name), target: &first },
+                );
             }
         }
     }
@@ -225,4 +229,3 @@ fn is_header(name: &str, value: &str) -> bool {
         && !is_secret.iter().any(|secret| name.eq_ignore_ascii_case(secret))
         && value.bytes().all(|byte| (0x20..0x7f).contains(&byte))
 }
-
