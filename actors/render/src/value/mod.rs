@@ -46,7 +46,7 @@ pub struct Dict {
     entries: Vec<(Arc<str>, Value)>,
 }
 
-/// Up to so many keys a dict is searched from its start: as many as the options of a route that says much.
+/// The most keys with which a dict is searched from its start: as many as the options of a route that says much.
 const FEW: usize = 32;
 
 impl Dict {
