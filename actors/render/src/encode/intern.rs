@@ -1,6 +1,6 @@
 //! Equal fragments are the same piece of memory from one generation of a file to the next.
 
-use super::{Encoded, FileFormat, Fitting, provenance::OutputPart};
+use super::{Encoded, fitting::Fitting, format::FileFormat, provenance::OutputPart};
 use crate::output::framing::FramedText;
 use haptic_attribution::Fault;
 use haptic_model::Diagnostic;

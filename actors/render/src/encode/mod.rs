@@ -13,6 +13,7 @@ mod config;
 mod directive;
 mod expression;
 mod fitting;
+mod format;
 mod framed;
 mod intern;
 mod map;
@@ -27,55 +28,18 @@ mod tests;
 use crate::output::framing::{FramedFragment, FramedText};
 pub(crate) use fitting::Fitting;
 use fitting::{Fitted, with_placeholders};
+pub use format::FileFormat;
 use framed::{LineEnd, LineSpan};
 use haptic_attribution::Fault;
-use haptic_model::{Diagnostic, FileKind};
+use haptic_model::Diagnostic;
 use haptic_text::Text;
 pub(crate) use intern::EncodedGeneration;
 pub use intern::FileEncoder;
 use proof::EncodingProof;
 use provenance::{OutputPart, Provenance};
+pub use refusal::MAX_REFUSALS;
 use refusal::Refusals;
 use std::collections::BTreeSet;
-
-/// At most this many refusals are reported for what a file prints outside of all objects' blocks.
-pub const MAX_REFUSALS: usize = 100;
-
-/// The format in which HAProxy reads a file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FileFormat {
-    /// haproxy.cfg.
-    Config,
-    /// Keys with values, a line each.
-    Map,
-    /// Patterns, a line each.
-    Patterns,
-    /// A crt-list.
-    CertificateList,
-    /// PEM.
-    Certificate,
-    /// Bytes, or a response of HTTP.
-    #[default]
-    Content,
-    /// The body of a response.
-    Body,
-    /// The same as a log-format.
-    Format,
-    /// Something to be executed.
-    Code,
-}
-
-impl From<FileKind> for FileFormat {
-    fn from(kind: FileKind) -> Self {
-        match kind {
-            FileKind::Config => Self::Config,
-            FileKind::Map => Self::Map,
-            FileKind::CrtList => Self::CertificateList,
-            FileKind::Certificate => Self::Certificate,
-            FileKind::General => Self::Content,
-        }
-    }
-}
 
 /// Encodes all values of a file for their places and traces its lines to templates and objects.
 ///

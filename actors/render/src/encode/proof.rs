@@ -11,7 +11,7 @@ mod tokens;
 mod tests;
 
 use super::{
-    FileFormat,
+    format::FileFormat,
     framed::{FramedValue, LineSpan},
 };
 use tokens::Tokens;

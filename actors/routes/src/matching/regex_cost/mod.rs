@@ -5,6 +5,7 @@
 //! both would read differently is refused ([`read`]), and the steps of the worst path are counted ([`steps`]). What PCRE2 has no room
 //! for it does not find, so a path that may take more is too long ([`stack`]).
 
+mod compared;
 mod node;
 mod read;
 mod stack;
@@ -13,6 +14,7 @@ mod steps;
 mod tests;
 mod words;
 
+pub use compared::{Compared, LONGEST_PATH};
 pub use read::LONGEST_PATTERN;
 
 use node::Node;
@@ -20,8 +22,6 @@ use read::MeasuredPattern;
 use std::borrow::Cow;
 use words::SoughtWords;
 
-/// Longer paths than this do not fit into HAProxy's buffer.
-pub const LONGEST_PATH: usize = 16 << 10;
 /// Paths that everybody may have: an expression that cannot be asked with these is refused.
 const SHORTEST_PATH: usize = 1 << 10;
 /// The same of what repeats groups, which few long paths are for.
@@ -50,15 +50,6 @@ impl PatternCost {
     fn up_to(self, longest: usize) -> Self {
         Self { longest_path: self.longest_path.min(longest), ..self }
     }
-}
-
-/// The text that an expression is compared with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compared {
-    /// The path of a request.
-    Path,
-    /// The value of a header, or of a parameter of the query.
-    Value,
 }
 
 /// The longest path that HAProxy may be asked with: see [`PatternCost`]. What the expression finds is replaced.

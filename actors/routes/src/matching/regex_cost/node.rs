@@ -1,6 +1,6 @@
 //! A regular expression as far as its cost depends on it. Groups are not there: what they hold stands in their place.
 
-use super::Compared;
+use super::compared::Compared;
 use std::ops::BitOr;
 
 /// A set of bytes.

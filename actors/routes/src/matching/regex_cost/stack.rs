@@ -4,7 +4,7 @@
 //! repeated by itself takes two words however long it is; of a group, each round stays until the match ends. The words here are
 //! four tenths more than the most that PCRE2 10.46 and 10.48 took for generated expressions.
 
-use super::{LONGEST_PATH, read::rounds};
+use super::{compared::LONGEST_PATH, read::rounds};
 use regex_syntax::ast::{Ast, Group, GroupKind, Repetition};
 
 /// Of eight bytes.

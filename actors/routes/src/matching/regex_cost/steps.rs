@@ -5,7 +5,7 @@
 //! cannot be taken for more of it, else as many as it can be long.
 
 use super::{
-    Compared,
+    compared::Compared,
     node::{Bytes, Node, first_of},
 };
 

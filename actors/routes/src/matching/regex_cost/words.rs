@@ -4,7 +4,7 @@
 //! behind a later one comes behind it, too, because words are as long wherever they stand.
 
 use super::{
-    Compared,
+    compared::Compared,
     node::{Bytes, Node},
 };
 use std::fmt::Write;
