@@ -3,7 +3,7 @@
 
 mod validated;
 
-use haptic_leader::report::health::{FleetHealth, Lag, PATIENCE};
+use haptic_leader::report::health::{FleetHealth, Lag, LAG_TOLERATED};
 use haptic_model::{Generation, HaproxyPod, pipeline::PodState};
 use std::{collections::BTreeMap, time::Duration};
 use tokio::time::Instant;
@@ -52,12 +52,12 @@ fn a_pod_that_does_not_move_is_behind_after_a_while_and_well_again_at_once() {
     let (mut lag, start, newest) = (Lag::default(), Instant::now(), validated(8));
     let stuck = pods(&[("a", Some(8), None), ("b", Some(7), Some("no connection"))]);
     assert_eq!(lag.look(Some(&newest), &stuck, start), FleetHealth::Catching);
-    assert_eq!(lag.look(Some(&newest), &stuck, start + PATIENCE - SECOND), FleetHealth::Catching);
-    let behind = lag.look(Some(&newest), &stuck, start + PATIENCE);
+    assert_eq!(lag.look(Some(&newest), &stuck, start + LAG_TOLERATED - SECOND), FleetHealth::Catching);
+    let behind = lag.look(Some(&newest), &stuck, start + LAG_TOLERATED);
     let said = FleetHealth::Behind { pods: vec!["n/b".into()], of: 2, why: Some("no connection".into()) };
     assert_eq!(behind, said);
     let well = pods(&[("a", Some(8), None), ("b", Some(8), None)]);
-    assert_eq!(lag.look(Some(&newest), &well, start + PATIENCE), FleetHealth::Deployed(2));
+    assert_eq!(lag.look(Some(&newest), &well, start + LAG_TOLERATED), FleetHealth::Deployed(2));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use haptic_model::Event;
 use super::EventContext;
 
 /// The same complaint is emitted again after this long at the soonest.
-const PATIENCE: Duration = Duration::from_secs(60);
+const REPEATED_AFTER: Duration = Duration::from_secs(60);
 /// Complaints that are remembered.
 const COMPLAINTS: usize = 512;
 
@@ -67,7 +67,7 @@ impl Recent {
         let mut hasher = DefaultHasher::new();
         (event.kind(), subject(event), text).hash(&mut hasher);
         let key = hasher.finish();
-        let is_recent = |emitted: &Instant| now.duration_since(*emitted) < PATIENCE;
+        let is_recent = |emitted: &Instant| now.duration_since(*emitted) < REPEATED_AFTER;
         if self.complaints.get(&key).is_some_and(is_recent) {
             return true;
         }
