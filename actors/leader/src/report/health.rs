@@ -179,8 +179,8 @@ impl ReportedHealth {
 }
 
 impl Lag {
-    /// How the pods are at `now`.
-    pub fn look(
+    /// Takes the pods as they are at `now`, and returns how far they follow.
+    pub fn advance(
         &mut self,
         validated: Option<&Validated>,
         pods: &BTreeMap<HaproxyPod, PodState>,
