@@ -397,7 +397,9 @@ mod tests {
     fn a_rotated_password_is_news_although_the_configuration_is_the_same() {
         let mut intake = serving("a");
         assert_eq!(intake.next_step(&found("a", "p")), IntakeStep::Nothing);
-        let IntakeStep::Validate(c, new) = intake.next_step(&found("a", "q")) else { panic!("rotation is news") };
+        let IntakeStep::Validate(c, new) = intake.next_step(&found("a", "q")) else {
+            panic!("rotation is news")
+        };
         let (active, events) = intake.validated(*c, &new, all(vec![]));
         assert!(matches!(events[0], Event::CredentialsChanged));
         assert_eq!(active.unwrap().credentials.len(), 2);
@@ -450,13 +452,17 @@ mod tests {
         let unseen = SourceState { credentials: None, ..without_secret(naming("other", "a")) };
         assert_eq!(intake.next_step(&unseen), IntakeStep::Nothing, "the other Secret was not looked for yet");
         let seen = without_secret(naming("other", "a"));
-        let IntakeStep::Declare(state) = intake.next_step(&seen) else { panic!("the other Secret is not there") };
+        let IntakeStep::Declare(state) = intake.next_step(&seen) else {
+            panic!("the other Secret is not there")
+        };
         assert!(matches!(&state, ConfigState::Invalid(why) if why[0].to_string().contains("haptic/other")));
         assert!(matches!(intake.declared(state, &seen), Some(Event::ConfigRejected { .. })));
         assert!(!intake.judgement().unwrap().problems.is_empty());
         assert_eq!(intake.next_step(&seen), IntakeStep::Nothing);
         let there = SourceState { credentials: Some(Ok(credentials("q"))), ..seen };
-        let IntakeStep::Validate(candidate, new) = intake.next_step(&there) else { panic!("now it is there") };
+        let IntakeStep::Validate(candidate, new) = intake.next_step(&there) else {
+            panic!("now it is there")
+        };
         let (active, _) = intake.validated(*candidate, &new, all(vec![]));
         assert_eq!(active.unwrap().credentials.first(), Some(&credentials("q")));
     }

@@ -3,7 +3,7 @@
 
 mod validated;
 
-use haptic_leader::report::health::{FleetHealth, Lag, LAG_TOLERATED};
+use haptic_leader::report::health::{FleetHealth, LAG_TOLERATED, Lag};
 use haptic_model::{Generation, HaproxyPod, pipeline::PodState};
 use std::{collections::BTreeMap, time::Duration};
 use tokio::time::Instant;

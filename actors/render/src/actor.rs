@@ -31,7 +31,7 @@ use std::{
 };
 use tracing::Instrument;
 
-/// The most attempts that are kept for whoever records them, but none before those that hold so many bytes of objects alone.
+/// The most attempts that are kept for a recording, but none before those that hold a limit of bytes of objects alone.
 const ATTEMPTS_KEPT: usize = 8;
 const ATTEMPTS_BYTES: usize = 8 << 20;
 
@@ -104,7 +104,7 @@ struct Detail {
     files: usize,
     bytes: usize,
     fragments: usize,
-    /// Blocks kept for the next render, printed anew in this one, and those of them that cannot be kept.
+    /// Blocks kept for the next render, printed again in this one, and those of them that cannot be kept.
     kept_blocks: usize,
     printed_blocks: usize,
     untracked_blocks: usize,
@@ -286,7 +286,7 @@ impl RendererState {
         tries.chain(self.renderer.due()).min()
     }
 
-    /// How many blocks of each template had to be printed anew.
+    /// How many blocks of each template had to be printed again.
     fn uncacheable(&self) -> BTreeMap<Arc<str>, usize> {
         let mut counts = BTreeMap::new();
         let fallback =

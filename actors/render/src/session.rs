@@ -298,7 +298,7 @@ impl<'a> Session<'a> {
         self.held.take()
     }
 
-    /// Bytes of all that functions have made for the outermost object's block, with so many more.
+    /// Bytes of all that functions have made for the outermost object's block, with `bytes` added.
     pub(crate) fn made(&self, bytes: usize) -> usize {
         let state = &mut *self.state.borrow_mut();
         if !state.owners.is_empty() {

@@ -7,7 +7,7 @@ pub const QUOTE: usize = 200;
 /// The most bytes of a sentence.
 pub const SENTENCE: usize = 1_000;
 
-/// `text`, or so many bytes of it with `…` behind them, cut between two characters.
+/// `text`, or its first bytes with `…` behind them, cut between two characters.
 #[must_use]
 pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
     match text.get(..text.floor_char_boundary(most)) {

@@ -144,7 +144,7 @@ impl<T: ReadAtStart> ReloadPace<T> {
         Some(Finding::new(FindingKind::ReloadDelayed, sentence))
     }
 
-    /// The claims that count for an object that asks for `wanted`, and of which `known` counted until now. With `is_free` all begins anew,
+    /// The claims that count for an object that asks for `wanted`, and of which `known` counted until now. With `is_free` all begins again,
     /// and only those wait that did.
     pub fn admit(
         &mut self,

@@ -5,7 +5,7 @@ use std::{collections::HashSet, fmt::Display, sync::Arc};
 
 /// The most findings that are told of an object.
 const MOST: usize = 20;
-/// A value is quoted with so many bytes.
+/// The most bytes of a value that are quoted.
 const LONGEST: usize = 200;
 
 /// The first `MOST` findings, each once, and how many more there would be.

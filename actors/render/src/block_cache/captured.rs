@@ -21,7 +21,7 @@ pub(crate) enum Around {
     Loop(usize, Arc<str>),
     /// `{{#*inline "name"}}`.
     Inline(Arc<str>),
-    /// A name, looked up so many scopes beyond the one that the block stands on.
+    /// A name, looked up a number of scopes beyond the one that the block stands on.
     Scoped(usize, Arc<str>),
 }
 

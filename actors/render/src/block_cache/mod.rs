@@ -85,7 +85,7 @@ pub struct CacheSize {
     pub blocks: usize,
     /// Blocks of the last render that could not be kept.
     pub untracked: usize,
-    /// Blocks that the last render printed anew.
+    /// Blocks that the last render printed again.
     pub printed: usize,
     /// Bytes of the blocks' text, origins and bookkeeping. Text and origins are shared with the last bundle.
     pub bytes: usize,

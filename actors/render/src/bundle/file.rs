@@ -1,6 +1,6 @@
 //! One file, render after render: printed, encoded, and kept for the next time.
 //!
-//! A file whose stores have not changed is the same file again. Otherwise its fixed text is printed anew and blocks
+//! A file whose stores have not changed is the same file again. Otherwise its fixed text is printed again and blocks
 //! that would print the same are taken from the render before. Blocks that are at fault are not kept; a render that stops
 //! nothing of what is.
 
@@ -67,7 +67,7 @@ pub(crate) struct Render<'r> {
 }
 
 impl FileMemory {
-    /// Takes the format in which HAProxy reads the file from now on. Values that were encoded for another one are printed anew.
+    /// Takes the format in which HAProxy reads the file from now on. Values that were encoded for another one are printed again.
     pub fn read_as(&mut self, reading: FileFormat) {
         if self.reading != reading {
             (self.reading, self.encoder, self.last) = (reading, FileEncoder::default(), None);

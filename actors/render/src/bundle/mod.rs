@@ -41,7 +41,7 @@ use uses::FileUses;
 /// Room for templates that nest deep; only what is used is taken.
 const STACK: usize = 16 << 20;
 
-/// In debug builds one of so many renders is checked against a full one.
+/// In debug builds one of this many renders is checked against a full one.
 const SAMPLED: u64 = 64;
 
 /// A finished render.
@@ -83,7 +83,7 @@ pub enum Checked {
     Always,
 }
 
-/// Blocks that had to be printed anew in the last render whatever had changed.
+/// Blocks that had to be printed again in the last render whatever had changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UncacheableBlock {
     /// The file that was printed.

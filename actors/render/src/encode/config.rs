@@ -24,7 +24,7 @@ enum Escape {
     None,
     /// After a backslash.
     Backslash,
-    /// After `\x`, with so many digits to come.
+    /// After `\x`, with a number of digits to come.
     Hex(u8),
 }
 

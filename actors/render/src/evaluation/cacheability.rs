@@ -90,7 +90,7 @@ impl<'p> CacheabilityWalk<'p> {
         (self.walk_part)(self, snippet, inputs, place)
     }
 
-    /// That so many more nodes are looked at; whether that is not too much.
+    /// Counts more nodes that are looked at; whether they are not too many.
     pub fn goes_on(&mut self, nodes: usize) -> bool {
         self.steps += nodes + 1;
         self.steps <= MOST_STEPS

@@ -16,7 +16,7 @@ pub const LONGEST_LIST: usize = 1_000_000;
 /// The longest text that a function makes of more than one.
 pub(crate) const LONGEST_TEXT: usize = 16 << 20;
 
-/// Whether a text of so many bytes may be made: known before it is.
+/// Whether a text of that length may be made: known before it is.
 pub(super) fn check_length(bytes: usize) -> Result<(), String> {
     if bytes > LONGEST_TEXT {
         return Err(format!("the result would be longer than {LONGEST_TEXT} bytes"));

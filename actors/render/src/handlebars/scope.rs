@@ -112,7 +112,7 @@ impl<'s, 't> BlockScope<'s, 't> {
         }
     }
 
-    /// `this`, so many blocks further out.
+    /// `this`, a number of blocks further out.
     fn this_of(&self, up: usize) -> Option<&Value> {
         let mut crossed = None;
         let mut inside = 0;

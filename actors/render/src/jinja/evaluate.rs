@@ -464,7 +464,7 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
         Ok(())
     }
 
-    /// Whether so many steps of a loop stand again at once.
+    /// The number of steps of a loop that are printed again at once.
     fn group_hit(
         &mut self,
         code: &'p For,

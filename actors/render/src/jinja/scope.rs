@@ -135,12 +135,12 @@ impl<'p> ScopeStack<'p> {
         Ok(())
     }
 
-    /// Ends all scopes beyond so many.
+    /// Ends all scopes beyond a number.
     pub fn leave_to(&mut self, length: usize) {
         self.all.truncate(length);
     }
 
-    /// The names of the innermost scope begin anew: a loop's next step.
+    /// The names of the innermost scope begin again: a loop's next step.
     pub fn forget(&mut self) {
         self.clock += 1;
         let clock = self.clock;

@@ -33,7 +33,7 @@ impl AddedFile {
         self.blocks.extend(blocks.iter().cloned());
     }
 
-    /// Whether both are the same file, whoever else added it.
+    /// Whether both are the same file, whichever block added it.
     pub(crate) fn is(&self, other: &Self) -> bool {
         (&self.key, &self.content, &self.object) == (&other.key, &other.content, &other.object)
     }

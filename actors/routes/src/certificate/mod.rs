@@ -1,4 +1,4 @@
-//! Certificates and keys of Secrets, read and written anew: HAProxy is given only what was understood.
+//! Certificates and keys of Secrets, read and written again: HAProxy is given only what was understood.
 //!
 //! One block that HAProxy cannot load stops the whole file, and with it everybody's. So nothing of a Secret's text is
 //! passed on: a file has the certificates that were parsed, and a key that was found to fit. What costs more than a

@@ -39,7 +39,7 @@ pub struct Claims {
     pub(crate) default_certificate: Option<QualifiedName>,
     /// The backend that gets the requests for its hosts which no route takes, where its class has one of its own.
     pub(crate) left_to: Option<String>,
-    /// The faults of the object itself, or of what it leads to, whoever else asks for the same.
+    /// The faults of the object itself, or of what it leads to, whichever other object asks for the same.
     pub findings: Vec<Finding>,
     /// Services that are asked whether requests may pass, with their namespaces.
     pub asked: Vec<(Arc<str>, Backend)>,

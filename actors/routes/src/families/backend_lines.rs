@@ -16,7 +16,7 @@ use crate::{
 /// Words of lines that keep requests out.
 const GUARDS: [&str; 6] = ["deny", "tarpit", "reject", "silent-drop", "auth", "lua."];
 
-/// Rules that answer themselves: whoever gets that answer does not get in, whatever its status is.
+/// Rules that answer themselves: a client that gets that answer does not get in, whatever its status is.
 const ANSWERS: [&str; 2] = ["return", "use-service"];
 
 /// Rules that lead some requests elsewhere where they have a condition, such as to a page that says no.

@@ -1,4 +1,4 @@
-//! A program that signs clients in, at a path of the host itself: who is asked is whoever has that path.
+//! A program that signs clients in, at a path of the host itself: the Service of that path is asked.
 
 use crate::{
     claims::{Backend, Port},

@@ -375,7 +375,7 @@ impl KnownCertificate {
             Validity::Late => {
                 (FindingKind::CertificateExpiring, format!("{what} expires at {}", date_of(self.ends)))
             }
-            // Another sentence, so that it is told anew.
+            // Another sentence, so that it is told again.
             Validity::VeryLate => (
                 FindingKind::CertificateExpiring,
                 format!("{what} expires very soon, at {}", date_of(self.ends)),

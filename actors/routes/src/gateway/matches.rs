@@ -169,7 +169,7 @@ fn conditions(
     Ok(all)
 }
 
-/// Whole path, its length, and what else is asked for: a method, so many headers, so many parameters of the query.
+/// Whole path, its length, and the other conditions: a method, the number of headers, the number of parameters of the query.
 pub(super) type Rank = Reverse<(bool, usize, (bool, usize, usize))>;
 
 /// The rank of a match: one that asks for more comes first.

@@ -112,7 +112,7 @@ mod tests {
     use haptic_model::{ObjectRef, store::FetchObject};
     use std::sync::atomic::AtomicUsize;
 
-    /// Answers only after so many failures.
+    /// Answers only after a number of failures.
     #[derive(Debug)]
     struct Failing(AtomicUsize);
 

@@ -17,7 +17,7 @@ use litemap::LiteMap;
 use serde_json::json;
 use std::{collections::BTreeMap, sync::Arc};
 
-/// The API takes so many ancestors in a status.
+/// The most ancestors in a status that the API takes.
 const MOST_ANCESTORS: usize = 16;
 
 /// How servers are asked over TLS.

@@ -69,7 +69,7 @@ impl CountingRoutes {
         self.pace.due_objects().filter_map(id).collect()
     }
 
-    /// Whether none counts: the next ones begin anew.
+    /// Whether none counts: the next ones begin again.
     pub fn is_empty(&self) -> bool {
         self.counting.is_empty()
     }
@@ -92,7 +92,7 @@ impl CountingRoutes {
         self.counting.get(id).is_some_and(|counting| Arc::ptr_eq(counting, version))
     }
 
-    /// The part that counts of a route that is as `routes` has it. With `is_free` all begins anew.
+    /// The part that counts of a route that is as `routes` has it. With `is_free` all begins again.
     pub fn admit(
         &mut self,
         id: &RouteId,

@@ -224,7 +224,7 @@ impl RuleReader<'_> {
         timeouts(rule, &mut common)?;
         let time = time_of_all_tries(rule);
         let retry = rule.retry.as_ref().map(|retry| RetryProfile::of(retry, time.is_some())).transpose()?;
-        // Each try would have the time of the rule anew.
+        // Each try would have the time of the rule again.
         let is_timed = common.contains_key("within");
         let retry = retry.or_else(|| is_timed.then(RetryProfile::none)).map(Arc::new);
         if retry.as_ref().is_some_and(|retry| !retry.codes.is_empty()) {

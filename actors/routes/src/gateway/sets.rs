@@ -329,7 +329,7 @@ impl Sets {
                 .range(first..)
                 .map(|(key, _)| key)
                 .take_while(|key| key.namespace == namespace && key.service == service);
-            // Until all routes are resolved anew a port may be asked in two ways; both have one name.
+            // Until all routes are resolved again a port may be asked in two ways; both have one name.
             let backends: BTreeMap<String, Value> =
                 of_service.map(|key| (backend_name(key), backend(key))).collect();
             let backends: Vec<Value> = backends.into_values().collect();

@@ -12,7 +12,7 @@ use crate::matching::Match;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// The API takes so many; files are not checked by it.
+/// The most that the API takes; files are not checked by it.
 const MOST_BACKENDS: usize = 16;
 
 /// The name of a rule that is for all connections of its route.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// The most lines of one option.
 const MOST: usize = 16;
-/// A value has so many bytes.
+/// The most bytes of a value.
 const LONGEST: usize = 256;
 
 /// All of these.

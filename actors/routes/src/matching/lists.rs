@@ -111,7 +111,7 @@ impl<'l> HostList<'l> {
         Self { left_out: asked - list.entries.len(), ..list }
     }
 
-    /// The same, of so many bytes altogether.
+    /// The same, of a number of bytes altogether.
     fn parted(all: &[SizedEntry<'_, 'l>], owners: &BTreeSet<&str>, bytes: usize) -> Self {
         let mut room = ListRoom { entries: MOST, bytes, steps: MOST_STEPS };
         let part = room.part(owners.len());
@@ -158,7 +158,7 @@ struct ListRoom {
 }
 
 impl ListRoom {
-    /// The share of each of so many.
+    /// The share of each of `of`.
     fn part(self, of: usize) -> Self {
         let parts = of.max(1);
         let steps = self.steps / f64::from(u32::try_from(parts).unwrap_or(u32::MAX));

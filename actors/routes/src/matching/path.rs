@@ -10,7 +10,7 @@ use std::fmt;
 /// A longer path is only taken in its normal form: HAProxy's buffer holds three times as many bytes.
 pub const LONGEST: usize = 5_000;
 
-/// HAProxy resolves so many levels of `/a/b/../..`.
+/// The most levels of `/a/b/../..` that HAProxy resolves.
 pub const DEEPEST: u8 = 8;
 
 /// How paths of routes and requests are compared, `extraContext.paths`.

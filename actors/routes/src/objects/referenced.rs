@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// An object with more bytes is not read: each Ingress reads it anew.
+/// An object with more bytes is not read: each Ingress reads it again.
 const LONGEST: usize = 64 << 10;
 
 /// A name of more bytes is nobody's (the longest that the API server accepts).
@@ -112,7 +112,7 @@ impl ReferencedObjects {
         different.iter().filter_map(|object| of.remove(object)).flatten().collect()
     }
 
-    /// An Ingress is gone, or is read anew: what it named does not count any more.
+    /// An Ingress is gone, or is read again: what it named does not count any more.
     pub(crate) fn forget(&self, ingress: &ReferencingIngress) {
         let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
         for object in readers.named_by.remove(ingress).unwrap_or_default() {

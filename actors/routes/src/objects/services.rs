@@ -155,7 +155,7 @@ impl Services {
         changed
     }
 
-    /// Reads all of them anew, where what counts as an option is different.
+    /// Reads all of them again, where what counts as an option is different.
     pub fn read_again(&mut self, settings: &Settings) {
         let all = self.store.iter().flat_map(|store| store.iter());
         let read = |service: &Arc<Object>| (service.reference.clone(), KnownService::read(service, settings));

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value as Json};
 
-/// The field of a record that has what each group has otherwise than `options`, null where it has nothing. Whoever reads the JSON makes
+/// The field of a record that has what each group has otherwise than `options`, null where it has nothing. A reader of the JSON makes
 /// `groups` of it, in which each has all of them: so the options of an object are there once, however many groups there are.
 pub const OPTIONS_OF_GROUPS: &str = "optionsOfGroups";
 

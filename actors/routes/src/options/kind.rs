@@ -54,9 +54,9 @@ pub enum Kind {
     },
     /// A time with its unit, up to a day.
     Time,
-    /// A time with its unit, up to so many milliseconds, and in words.
+    /// A time with its unit, up to a number of milliseconds, and in words.
     TimeUpTo(u64, &'static str),
-    /// A time with its unit, of so many milliseconds at least and at most, and in words.
+    /// A time with its unit, of a number of milliseconds at least and at most, and in words.
     TimeFromTo(u64, u64, &'static str),
     /// A part of requests.
     RequestKey,
@@ -90,7 +90,7 @@ pub enum Kind {
     CertificateHeaders,
     /// Names that a client's certificate may have, separated by commas.
     CertificateNames,
-    /// A text of up to so many characters.
+    /// A text of up to a number of characters.
     Text {
         /// Characters.
         most: usize,

@@ -23,7 +23,7 @@ pub struct Refusal {
 /// The fault of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wrong {
-    /// It has so many bytes, which are too many.
+    /// It has too many bytes: this number.
     Size(usize),
     /// This is not what it must be.
     Value {
@@ -39,7 +39,7 @@ pub enum Wrong {
 }
 
 impl Refusal {
-    /// Of so many bytes.
+    /// The refusal of a value with this number of bytes.
     pub(super) fn of_size(option: &str, bytes: usize) -> Self {
         Self { option: option.to_owned(), path: None, why: Wrong::Size(bytes) }
     }

@@ -1,4 +1,4 @@
-//! Options in vain: those without others that they go with, and those that other programs would read otherwise.
+//! Options without effect: those without others that they go with, and those that other programs would read otherwise.
 
 use super::{
     annotation::{PREFIX, finding},

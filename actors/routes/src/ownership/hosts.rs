@@ -210,7 +210,7 @@ impl Hosts {
         apart.note(host, namespace).then_some(wildcard)
     }
 
-    /// Chooses anew which hosts a wildcard's line leaves out, and gives those for which that is different.
+    /// Chooses again which hosts a wildcard's line leaves out, and gives those for which that is different.
     pub fn choose_apart(&mut self, wildcard: &Arc<str>) -> Vec<Arc<str>> {
         let Some(apart) = self.apart.get_mut(wildcard) else { return Vec::new() };
         let different = apart.choose();

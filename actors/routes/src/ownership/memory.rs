@@ -1,4 +1,4 @@
-//! The memory of former holders, so that an object that is deleted and created anew does not lose a holding to
+//! The memory of former holders, so that an object that is deleted and created again does not lose a holding to
 //! somebody who waited.
 //!
 //! A namespace that loses the object that its age on a holding comes from keeps that age: as long as it has another object

@@ -2,7 +2,7 @@
 //! for; users.
 //!
 //! `routes "ingresses"` reads sets as `list` reads the resource itself. Because a set is an object like any other, blocks that
-//! are printed for it are kept from render to render, and only those are printed anew whose own set changed: the index is
+//! are printed for it are kept from render to render, and only those are printed again whose own set changed: the index is
 //! updated by what changed in the store.
 
 mod batches;
@@ -365,7 +365,7 @@ impl Table {
         }
     }
 
-    /// The same objects where other classes are ours, or hosts belong to others: all of them are read anew.
+    /// The same objects where other classes are ours, or hosts belong to others: all of them are read again.
     fn on(self, ground: &Ground, clock: Option<Clock>) -> Self {
         let Self { source, mut services, referenced, mut index, mut records, userlists, .. } = self;
         services.read_again(&ground.classes.options);

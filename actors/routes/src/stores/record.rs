@@ -170,7 +170,7 @@ impl RecordInput<'_> {
         Some(Some(claim.wanted.finding(FindingKind::RouteConflict, sentence)))
     }
 
-    /// That another host is not redirected; the root of a host is that of whoever has all of its paths, without a word.
+    /// The finding that another host is not redirected; none for the root of a host, which belongs to the object with all of its paths.
     fn not_redirected(&self, wanted: &Match) -> Option<Finding> {
         (*wanted != Match::exact(&wanted.host, "/")).then(|| {
             let host = host_name(&wanted.host);

@@ -21,7 +21,7 @@ impl Default for Records {
 }
 
 impl Records {
-    /// Writes the records of `objects` anew, as `index` has them.
+    /// Writes the records of `objects` again, as `index` has them.
     pub fn write(&mut self, index: &RouteIndex, objects: impl IntoIterator<Item = Arc<ObjectRef>>) {
         for object in objects {
             self.write_one(index, &object);

@@ -94,7 +94,7 @@ fn holder_of<'a, 'c>(asking: &'a [PortClaim<'c>], listed: &ListedPorts) -> Optio
 }
 
 impl PortClaim<'_> {
-    /// Why nobody is served by it, whoever else asks for the port.
+    /// The reason why it serves no client, whichever other object asks for the port.
     fn refusal(&self, listed: &ListedPorts) -> Option<PortRefusal<'static>> {
         let TcpClaim { port, namespace, .. } = self.claim;
         if self.by != AskedBy::ConfigMap && !listed.admits(*port, namespace) {

@@ -245,7 +245,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         self.new_list(result)
     }
 
-    /// Lists of so many items.
+    /// Lists of a number of items.
     pub(super) fn batches(
         &mut self,
         subject: &Operand<'p>,

@@ -79,7 +79,7 @@ fn named<R>(methods: &'static [JinjaMethod<R>], name: &str) -> impl Iterator<Ite
     rest.iter().take_while(move |method| method.name == name)
 }
 
-/// The method of that name which takes so many arguments by place.
+/// The method of that name which takes this number of arguments by place.
 fn find<R: Copy>(methods: &'static [JinjaMethod<R>], name: &str, count: usize) -> Option<R> {
     named(methods, name).find(|method| method.arguments.fits(count)).map(|method| method.run)
 }

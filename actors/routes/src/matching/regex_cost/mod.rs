@@ -39,7 +39,7 @@ pub struct PatternCost {
 }
 
 impl PatternCost {
-    /// Of an expression for paths and so many steps for other texts.
+    /// The cost of an expression for paths and of steps for other texts.
     #[must_use]
     pub fn sum(of_path: Option<Self>, others: Option<f64>) -> Option<Self> {
         let Some(others) = others else { return of_path };
