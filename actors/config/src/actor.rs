@@ -110,7 +110,7 @@ impl ConfigActor {
             if is_complete {
                 actor.refresh(context);
             } else {
-                context.run_later(ASKED_AGAIN_AFTER, Self::look);
+                context.run_later(ASKED_AGAIN_AFTER, Self::refresh);
             }
         }));
     }
