@@ -30,7 +30,7 @@ use std::{
 };
 
 /// All claims and their winners.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct RouteIndex {
     owners: Arc<Owners>,
     clock: Option<Clock>,
@@ -83,28 +83,6 @@ impl Touched {
         }
         if brought.of(&object.namespace).next().is_some_and(|first| *first.object == *object) {
             self.spreading.insert(host.clone());
-        }
-    }
-}
-
-impl Default for RouteIndex {
-    fn default() -> Self {
-        Self {
-            owners: Arc::default(),
-            clock: None,
-            memory: Memory::default(),
-            undecided: Vec::new(),
-            claims: BTreeMap::new(),
-            matches: HashMap::new(),
-            hosts: Hosts::default(),
-            lists: Lists::default(),
-            asked: Demands::default(),
-            certificates: NamedCertificates::default(),
-            named_objects: NamedObjects::default(),
-            naming: HashMap::new(),
-            pace: ReloadPace::default(),
-            is_read_anew: false,
-            lookups: HashMap::new(),
         }
     }
 }
