@@ -1,4 +1,4 @@
-//! Which faults a change brings: an old fault of another object never blocks somebody else. Pure.
+//! The faults that a change brings: an old fault of another object never blocks somebody else. Pure.
 
 use crate::faults::Faults;
 use haptic_model::{Diagnostic, ObjectRef};
@@ -43,7 +43,7 @@ pub fn is_of(fault: &Diagnostic, objects: &HashSet<Arc<ObjectRef>>) -> bool {
     fault.object.as_ref().is_some_and(|object| objects.contains(object))
 }
 
-/// What makes a fault the same one: not the line of the output, which moves.
+/// The parts that make a fault the same one: not the line of the output, which moves.
 #[derive(PartialEq, Eq, Hash)]
 struct FaultKey<'f> {
     source: &'f str,

@@ -17,11 +17,11 @@ pub struct Reducer {
     known: HashMap<usize, Arc<KnownRun>>,
 }
 
-/// What is taken of a run that has stood before.
+/// The part that is taken of a run that has stood before.
 #[derive(Debug)]
 struct KnownRun {
     run: TextRun,
-    /// What was printed for no object.
+    /// The fragments that were printed for no object.
     fixed: Vec<Fragment>,
     /// For whom the others were printed.
     objects: HashSet<Arc<ObjectRef>>,
@@ -35,7 +35,7 @@ struct FilePart<'f> {
 }
 
 impl Reducer {
-    /// What `after` has and `before` does not, or what was printed for one of `changed`, with all that was printed for no object.
+    /// The part that `after` has and `before` does not, or that was printed for one of `changed`, with all that was printed for no object.
     /// `before` must be the bundle that was rendered just before, so that what did not change is the same memory.
     pub fn reduced(&mut self, after: &Bundle, before: &Bundle, changed: &HashSet<Arc<ObjectRef>>) -> Bundle {
         let known = std::mem::take(&mut self.known);
@@ -98,7 +98,7 @@ impl FilePart<'_> {
         (BundleFile::new(self.after.key.clone(), &self.after.path, Text::new(kept)), seen)
     }
 
-    /// What is taken of a fragment that stood before.
+    /// The part that is taken of a fragment that stood before.
     fn part_of(&self, fragment: &Fragment) -> Option<Fragment> {
         match fragment.blame().objects.iter().any(|object| self.changed.contains(object)) {
             true => Some(fragment.clone()),
@@ -115,7 +115,7 @@ impl KnownRun {
     }
 }
 
-/// What of it was printed for no object.
+/// The part of it that was printed for no object.
 fn fixed(fragment: &Fragment) -> Option<Fragment> {
     if fragment.blame().objects.is_empty() { Some(fragment.clone()) } else { fixed_lines(fragment) }
 }

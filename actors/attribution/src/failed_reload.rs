@@ -1,4 +1,4 @@
-//! Whom HAProxy's words about a failed reload lead to. Pure.
+//! The objects that HAProxy's words about a failed reload lead to. Pure.
 
 use haptic_model::{Bundle, BundleFile, Diagnostic, FailureReport, ObjectRef, pipeline::Rendered};
 use haptic_text::Origin;

@@ -1,4 +1,4 @@
-//! What keeps a render from being a bundle, by whose fault: objects one by one, and the templates themselves.
+//! The faults that keep a render from being a bundle: those of objects one by one, and those of the templates themselves.
 //!
 //! An object that is at fault never stops the pass: its block prints nothing, and the others go on. So one render names
 //! all of them. Whoever left those objects out of the stores would get a bundle; [`crate::quarantine`] does.
@@ -6,9 +6,9 @@
 use haptic_model::{Diagnostic, ObjectRef, store::Read};
 use std::{collections::BTreeMap, sync::Arc};
 
-/// So many sentences are kept of one object.
+/// The most sentences that are kept of one object.
 pub const MOST_OF_ONE: usize = 8;
-/// So many sentences are told in one list.
+/// The most sentences that are told in one list.
 pub const MOST_TOLD: usize = 100;
 
 /// One thing that cannot be rendered.
@@ -19,9 +19,9 @@ pub struct Fault {
     pub object: Option<Arc<ObjectRef>>,
     /// How it came.
     pub kind: FaultKind,
-    /// What is wrong.
+    /// The fault.
     pub diagnostic: Diagnostic,
-    /// What the object's block had read beside the object until then, if that is known.
+    /// The things that the object's block had read beside the object until then, if they are known.
     pub reads: Option<Arc<[Read]>>,
 }
 
@@ -72,7 +72,7 @@ impl Faults {
         self.objects.is_empty() && self.others.is_empty()
     }
 
-    /// What is wrong, the templates' own first; no longer than anybody reads.
+    /// All faults, the templates' own first; no longer than anybody reads.
     #[must_use]
     pub fn into_diagnostics(self) -> Vec<Diagnostic> {
         let objects = self.objects.into_values().flatten().map(|fault| fault.diagnostic);

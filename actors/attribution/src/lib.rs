@@ -1,4 +1,4 @@
-//! Who is at fault, and what is rendered in the place of it.
+//! The objects at fault, and the versions that are rendered in their place.
 //!
 //! A render names the objects that fail ([`faults`]), HAProxy's words about a reload lead to a line ([`failed_reload`]), and where a check names
 //! nobody, objects are [searched](causes) for. What is found is held back ([`quarantine`]), version by version, until something changes. A

@@ -68,7 +68,7 @@ impl ConfigActor {
         Self { own, intake, observed, observing: Some(pump), _pump: ends_with_us, options }
     }
 
-    fn look(&mut self, context: &mut Context<Self>) {
+    fn refresh(&mut self, context: &mut Context<Self>) {
         if let ObservedConfig::Found(candidate) = &self.observed.latest().config {
             self.options.remarks.publish_if_changed(candidate.remarks.clone());
         }
@@ -76,7 +76,7 @@ impl ConfigActor {
             self.options.events.emit(event);
             self.publish_state();
         }
-        match self.intake.look(&self.observed.latest()) {
+        match self.intake.next_step(&self.observed.latest()) {
             IntakeStep::Nothing => {}
             IntakeStep::Declare(state) => {
                 if let Some(event) = self.intake.declared(state, &self.observed.latest()) {
@@ -108,9 +108,9 @@ impl ConfigActor {
                 actor.options.events.emit(event);
             }
             if is_complete {
-                actor.look(context);
+                actor.refresh(context);
             } else {
-                context.run_later(ASKED_AGAIN_AFTER, Self::look);
+                context.run_later(ASKED_AGAIN_AFTER, Self::refresh);
             }
         }));
     }
@@ -142,7 +142,7 @@ impl Actor for ConfigActor {
             }));
         }
         self.publish_state();
-        self.look(context);
+        self.refresh(context);
     }
 }
 
@@ -157,7 +157,7 @@ impl Handler<ConfigObserved> for ConfigActor {
 
     fn handle(&mut self, _: ConfigObserved, context: &mut Self::Context) {
         self.own.received::<ConfigObserved>(context);
-        self.look(context);
+        self.refresh(context);
     }
 }
 

@@ -53,10 +53,10 @@ pub fn parse(text: &str, origin: &str) -> Result<ConfigCandidate, Vec<Diagnostic
         return Ok(candidate);
     }
     let mut resource = choose(documents, origin).map_err(|d| vec![d])?;
-    let (notices, problems) = match resource.get_mut("spec") {
-        Some(spec) => (replaced_fields::read(spec), fit(spec)),
-        None => (Vec::new(), vec![Diagnostic::error("basic", format!("{origin} has no spec"))]),
+    let Some(spec) = resource.get_mut("spec") else {
+        return Err(vec![Diagnostic::error("basic", format!("{origin} has no spec"))]);
     };
+    let (notices, problems) = (replaced_fields::read(spec), fit(spec));
     let read = if problems.is_empty() {
         ConfigCandidate::from_resource(&resource).map_err(|d| vec![d])
     } else {

@@ -134,9 +134,9 @@ impl Intake {
         ConfigName::Source(self.wanted.as_str().into())
     }
 
-    /// What `seen` asks for.
+    /// The step that `seen` asks for.
     #[must_use]
-    pub fn look(&self, seen: &SourceState) -> IntakeStep {
+    pub fn next_step(&self, seen: &SourceState) -> IntakeStep {
         match &seen.config {
             ObservedConfig::Unknown => self.declare_waiting(match &seen.trouble {
                 Some(trouble) => format!("{} cannot be read: {trouble}", self.wanted),
@@ -347,7 +347,7 @@ mod tests {
     #[test]
     fn while_nothing_is_there_it_says_what_it_waits_for() {
         let intake = Intake::new("config edge in namespace haptic".into(), None);
-        let IntakeStep::Declare(ConfigState::Waiting(why)) = intake.look(&absent()) else {
+        let IntakeStep::Declare(ConfigState::Waiting(why)) = intake.next_step(&absent()) else {
             panic!("it must wait")
         };
         assert_eq!(why, "there is no config edge in namespace haptic");
@@ -361,7 +361,7 @@ mod tests {
         assert!(active.is_none());
         assert_eq!(events.len(), 1);
         assert!(matches!(intake.state(), ConfigState::Invalid(_)));
-        assert_eq!(intake.look(&found("b", "p")), IntakeStep::Nothing);
+        assert_eq!(intake.next_step(&found("b", "p")), IntakeStep::Nothing);
     }
 
     #[test]
@@ -374,30 +374,32 @@ mod tests {
             ValidatorResponses { diagnostics, asked: Asked { silent: vec!["template"], ..Asked::default() } },
         );
         assert!(active.is_none() && matches!(intake.state(), ConfigState::Invalid(_)));
-        assert!(matches!(intake.look(&found("b", "p")), IntakeStep::Validate(..)));
+        assert!(matches!(intake.next_step(&found("b", "p")), IntakeStep::Validate(..)));
     }
 
     #[test]
     fn going_back_to_the_configuration_in_force_ends_the_invalid_state() {
         let mut intake = serving("a");
         intake.validated(candidate("b"), &credentials("p"), all(vec![Diagnostic::error("basic", "no")]));
-        assert!(matches!(intake.look(&found("a", "p")), IntakeStep::Validate(..)));
+        assert!(matches!(intake.next_step(&found("a", "p")), IntakeStep::Validate(..)));
     }
 
     #[test]
     fn a_deleted_configuration_is_declared_and_taken_again_when_it_returns() {
         let mut intake = serving("a");
-        let IntakeStep::Declare(state) = intake.look(&absent()) else { panic!("a deletion is news") };
+        let IntakeStep::Declare(state) = intake.next_step(&absent()) else { panic!("a deletion is news") };
         assert!(matches!(intake.declared(state, &absent()), Some(Event::ConfigDeleted { .. })));
-        assert_eq!(intake.look(&absent()), IntakeStep::Nothing);
-        assert!(matches!(intake.look(&found("a", "p")), IntakeStep::Validate(..)));
+        assert_eq!(intake.next_step(&absent()), IntakeStep::Nothing);
+        assert!(matches!(intake.next_step(&found("a", "p")), IntakeStep::Validate(..)));
     }
 
     #[test]
     fn a_rotated_password_is_news_although_the_configuration_is_the_same() {
         let mut intake = serving("a");
-        assert_eq!(intake.look(&found("a", "p")), IntakeStep::Nothing);
-        let IntakeStep::Validate(c, new) = intake.look(&found("a", "q")) else { panic!("rotation is news") };
+        assert_eq!(intake.next_step(&found("a", "p")), IntakeStep::Nothing);
+        let IntakeStep::Validate(c, new) = intake.next_step(&found("a", "q")) else {
+            panic!("rotation is news")
+        };
         let (active, events) = intake.validated(*c, &new, all(vec![]));
         assert!(matches!(events[0], Event::CredentialsChanged));
         assert_eq!(active.unwrap().credentials.len(), 2);
@@ -406,16 +408,16 @@ mod tests {
     #[test]
     fn a_lost_secret_or_api_server_takes_nothing_away() {
         let intake = serving("a");
-        assert_eq!(intake.look(&without_secret(candidate("a"))), IntakeStep::Nothing);
+        assert_eq!(intake.next_step(&without_secret(candidate("a"))), IntakeStep::Nothing);
         let away = SourceState { trouble: Some("connection refused".into()), ..SourceState::default() };
-        assert_eq!(intake.look(&away), IntakeStep::Nothing);
+        assert_eq!(intake.next_step(&away), IntakeStep::Nothing);
     }
 
     #[test]
     fn a_missing_secret_at_the_start_is_an_error_that_names_it() {
         let intake = Intake::new("config edge".into(), None);
         let seen = without_secret(naming("creds", "a"));
-        let IntakeStep::Declare(ConfigState::Invalid(why)) = intake.look(&seen) else {
+        let IntakeStep::Declare(ConfigState::Invalid(why)) = intake.next_step(&seen) else {
             panic!("it must refuse")
         };
         assert!(why[0].to_string().contains("haptic/creds"), "{}", why[0]);
@@ -433,7 +435,7 @@ mod tests {
         assert!(judgement.problems.is_empty() && judgement.credentials.is_some(), "{judgement:?}");
 
         // A configuration that comes meanwhile is taken with the credentials in force, and they are missed all the same.
-        let IntakeStep::Validate(newer, last) = intake.look(&without_secret(candidate("b"))) else {
+        let IntakeStep::Validate(newer, last) = intake.next_step(&without_secret(candidate("b"))) else {
             panic!("it names the same Secret")
         };
         intake.validated(*newer, &last, all(vec![]));
@@ -448,15 +450,19 @@ mod tests {
     fn a_change_to_a_secret_that_is_not_there_is_refused_and_taken_when_it_comes() {
         let mut intake = serving("a");
         let unseen = SourceState { credentials: None, ..without_secret(naming("other", "a")) };
-        assert_eq!(intake.look(&unseen), IntakeStep::Nothing, "the other Secret was not looked for yet");
+        assert_eq!(intake.next_step(&unseen), IntakeStep::Nothing, "the other Secret was not looked for yet");
         let seen = without_secret(naming("other", "a"));
-        let IntakeStep::Declare(state) = intake.look(&seen) else { panic!("the other Secret is not there") };
+        let IntakeStep::Declare(state) = intake.next_step(&seen) else {
+            panic!("the other Secret is not there")
+        };
         assert!(matches!(&state, ConfigState::Invalid(why) if why[0].to_string().contains("haptic/other")));
         assert!(matches!(intake.declared(state, &seen), Some(Event::ConfigRejected { .. })));
         assert!(!intake.judgement().unwrap().problems.is_empty());
-        assert_eq!(intake.look(&seen), IntakeStep::Nothing);
+        assert_eq!(intake.next_step(&seen), IntakeStep::Nothing);
         let there = SourceState { credentials: Some(Ok(credentials("q"))), ..seen };
-        let IntakeStep::Validate(candidate, new) = intake.look(&there) else { panic!("now it is there") };
+        let IntakeStep::Validate(candidate, new) = intake.next_step(&there) else {
+            panic!("now it is there")
+        };
         let (active, _) = intake.validated(*candidate, &new, all(vec![]));
         assert_eq!(active.unwrap().credentials.first(), Some(&credentials("q")));
     }

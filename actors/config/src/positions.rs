@@ -16,10 +16,6 @@ pub fn add_places(problems: Vec<Diagnostic>, text: &str, origin: &str) -> Vec<Di
     let placed = |problem: Diagnostic| {
         let place = problem.field.as_deref().and_then(|field| place_of(field, &places));
         let place = place.map_or(origin.to_owned(), |(line, column)| format!("{origin}:{line}:{column}"));
-        // What names the file already is left as it is.
-        if problem.message.contains(origin) {
-            return problem;
-        }
         Diagnostic { message: format!("{place}: {}", problem.message), ..problem }
     };
     problems.into_iter().map(placed).collect()
@@ -206,7 +202,10 @@ spec:
 
     #[test]
     fn a_problem_without_a_field_names_the_file() {
-        let problems = vec![Diagnostic::error("basic", "wrong")];
-        assert_eq!(add_places(problems, TEXT, "a.yaml").remove(0).message, "a.yaml: wrong");
+        let placed = |message: &str| {
+            add_places(vec![Diagnostic::error("basic", message)], TEXT, "a.yaml").remove(0).message
+        };
+        assert_eq!(placed("wrong"), "a.yaml: wrong");
+        assert_eq!(placed("there is no file \"a.yaml\""), "a.yaml: there is no file \"a.yaml\"");
     }
 }

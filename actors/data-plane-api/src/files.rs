@@ -21,7 +21,7 @@ const CERTIFICATES: usize = 200;
 
 /// Looks at what is stored: `false` when something is missing or another content than `record` says. Certificates cannot be read
 /// back: what the API tells of them is compared, of many those whose turn it is; the others count as theirs while they are there.
-pub(crate) async fn look(
+pub(crate) async fn are_intact(
     api: &Api,
     layout: &Layout,
     record: &PodRecord,

@@ -75,7 +75,7 @@ impl DataPlaneApi {
         Ok(Self {
             api: Api {
                 caller: Caller::new(PEER, pod, config)?,
-                limit: config.spec.dataplane.deployment_timeout.or(Duration::from_secs(30)),
+                limit: config.spec.dataplane.deployment_timeout.get(),
             },
             layout: config.layout.clone(),
             disk: Mutex::default(),

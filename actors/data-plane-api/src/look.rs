@@ -31,7 +31,7 @@ pub(crate) async fn status(api: &Api, layout: &Layout, memory: &mut PodMemory) -
     let is_recorded =
         record.as_ref().is_some_and(|record| Some(record.written) == there && !record.is_cut_short());
     let intact = match &record {
-        Some(record) => files::look(api, layout, record, memory).await? && is_recorded,
+        Some(record) => files::are_intact(api, layout, record, memory).await? && is_recorded,
         None => {
             // What was stored is no longer, or somebody else's.
             memory.stored.clear();

@@ -366,15 +366,12 @@ impl Handler<QuarantineChanged> for DebounceActor {
 }
 
 fn intervals_of(config: &ActiveConfig) -> Intervals {
-    let (configured, default) = (&config.spec.debounce, Intervals::default());
-    Intervals {
-        quiet: configured.quiet.or(default.quiet),
-        max_wait: configured.max_wait.or(default.max_wait),
-    }
+    let configured = &config.spec.debounce;
+    Intervals { quiet: configured.quiet.get(), max_wait: configured.max_wait.get() }
 }
 
 fn idle_of(config: &ActiveConfig) -> Option<Duration> {
-    let interval = config.spec.controller.reconcile_interval.or(Duration::ZERO);
+    let interval = config.spec.controller.reconcile_interval.get();
     (!interval.is_zero()).then_some(interval)
 }
 

@@ -25,4 +25,5 @@ mod unused;
 pub mod validators;
 
 pub use readers::Readers;
+pub use readiness::NotReady;
 pub use validators::validators;

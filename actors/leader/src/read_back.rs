@@ -14,7 +14,7 @@ use kube::{
 use std::time::Duration;
 
 /// An API server that takes longer than this for all of it does not answer.
-const PATIENCE: Duration = Duration::from_secs(15);
+const TIMEOUT: Duration = Duration::from_secs(15);
 /// Who writes our Events.
 const CONTROLLER: &str = "reportingController=haproxy-haptic.org/controller";
 
@@ -105,9 +105,9 @@ impl ReadBackState {
 /// # Errors
 /// When the API server does not answer or allow it, or no one configuration is meant.
 pub async fn read(client: &Client, wanted: &ConfigQuery) -> Result<ReadBackState, String> {
-    match tokio::time::timeout(PATIENCE, read_all(client, wanted)).await {
+    match tokio::time::timeout(TIMEOUT, read_all(client, wanted)).await {
         Ok(read) => read,
-        Err(_) => Err(format!("the API server did not answer within {} s", PATIENCE.as_secs())),
+        Err(_) => Err(format!("the API server did not answer within {} s", TIMEOUT.as_secs())),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The three times of an election, from the configuration.
 
-use haptic_model::crd::LeaderElectionSpec;
+use haptic_model::crd::{Interval, LeaderElectionSpec};
 use std::time::Duration;
 
 /// How long a lease lasts, and how its holder keeps it. `retry < renew_deadline < lease`, which the configuration's
@@ -16,14 +16,15 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// The times that `spec` asks for.
+    /// The times that `spec` asks for. It may be of a configuration that was refused: the default counts for a time that cannot be read.
     #[must_use]
     pub fn of(spec: &LeaderElectionSpec) -> Self {
-        let default = Self::default();
+        let default = LeaderElectionSpec::default();
+        let read = |asked: &Interval, default: &Interval| asked.duration().unwrap_or(default.get());
         Self {
-            lease: spec.lease_duration.or(default.lease),
-            renew_deadline: spec.renew_deadline.or(default.renew_deadline),
-            retry: spec.retry_period.or(default.retry),
+            lease: read(&spec.lease_duration, &default.lease_duration),
+            renew_deadline: read(&spec.renew_deadline, &default.renew_deadline),
+            retry: read(&spec.retry_period, &default.retry_period),
         }
     }
 
@@ -42,11 +43,7 @@ impl Timing {
 
 impl Default for Timing {
     fn default() -> Self {
-        Self {
-            lease: Duration::from_secs(15),
-            renew_deadline: Duration::from_secs(10),
-            retry: Duration::from_secs(2),
-        }
+        Self::of(&LeaderElectionSpec::default())
     }
 }
 

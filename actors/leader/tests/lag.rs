@@ -3,7 +3,7 @@
 
 mod validated;
 
-use haptic_leader::report::health::{FleetHealth, Lag, PATIENCE};
+use haptic_leader::report::health::{FleetHealth, LAG_TOLERATED, Lag};
 use haptic_model::{Generation, HaproxyPod, pipeline::PodState};
 use std::{collections::BTreeMap, time::Duration};
 use tokio::time::Instant;
@@ -33,8 +33,8 @@ fn pods(states: &[(&str, Option<u64>, Option<&str>)]) -> BTreeMap<HaproxyPod, Po
 #[test]
 fn without_a_bundle_or_without_pods_that_is_what_is_said() {
     let mut lag = Lag::default();
-    assert_eq!(lag.look(None, &pods(&[]), Instant::now()), FleetHealth::NothingToDeploy);
-    assert_eq!(lag.look(Some(&validated(1)), &pods(&[]), Instant::now()), FleetHealth::NoPods);
+    assert_eq!(lag.advance(None, &pods(&[]), Instant::now()), FleetHealth::NothingToDeploy);
+    assert_eq!(lag.advance(Some(&validated(1)), &pods(&[]), Instant::now()), FleetHealth::NoPods);
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn a_storm_of_generations_is_no_lag_as_long_as_pods_follow() {
     for second in 0..120 {
         let newest = validated(u64::from(second) * 50 + 50);
         let behind = pods(&[("a", Some(u64::from(second) * 50 + 49), None)]);
-        assert_eq!(lag.look(Some(&newest), &behind, start + SECOND * second), FleetHealth::Catching);
+        assert_eq!(lag.advance(Some(&newest), &behind, start + SECOND * second), FleetHealth::Catching);
     }
 }
 
@@ -51,13 +51,13 @@ fn a_storm_of_generations_is_no_lag_as_long_as_pods_follow() {
 fn a_pod_that_does_not_move_is_behind_after_a_while_and_well_again_at_once() {
     let (mut lag, start, newest) = (Lag::default(), Instant::now(), validated(8));
     let stuck = pods(&[("a", Some(8), None), ("b", Some(7), Some("no connection"))]);
-    assert_eq!(lag.look(Some(&newest), &stuck, start), FleetHealth::Catching);
-    assert_eq!(lag.look(Some(&newest), &stuck, start + PATIENCE - SECOND), FleetHealth::Catching);
-    let behind = lag.look(Some(&newest), &stuck, start + PATIENCE);
+    assert_eq!(lag.advance(Some(&newest), &stuck, start), FleetHealth::Catching);
+    assert_eq!(lag.advance(Some(&newest), &stuck, start + LAG_TOLERATED - SECOND), FleetHealth::Catching);
+    let behind = lag.advance(Some(&newest), &stuck, start + LAG_TOLERATED);
     let said = FleetHealth::Behind { pods: vec!["n/b".into()], of: 2, why: Some("no connection".into()) };
     assert_eq!(behind, said);
     let well = pods(&[("a", Some(8), None), ("b", Some(8), None)]);
-    assert_eq!(lag.look(Some(&newest), &well, start + PATIENCE), FleetHealth::Deployed(2));
+    assert_eq!(lag.advance(Some(&newest), &well, start + LAG_TOLERATED), FleetHealth::Deployed(2));
 }
 
 #[test]
@@ -68,5 +68,5 @@ fn a_pod_that_runs_the_bundle_already_is_not_behind() {
     for state in states.values_mut() {
         state.running = Some(haptic_model::agent_api::Running { digest, generation: Generation(99) });
     }
-    assert_eq!(Lag::default().look(Some(&newest), &states, Instant::now()), FleetHealth::Deployed(1));
+    assert_eq!(Lag::default().advance(Some(&newest), &states, Instant::now()), FleetHealth::Deployed(1));
 }

@@ -8,7 +8,8 @@ use crate::{
     engine::CompileCache,
     fallback::{FallbackConfig, FallbackInputs},
     fork::RendererFork,
-    input::{RenderJob, RenderLimits},
+    input::RenderLimits,
+    job::RenderJob,
     quarantine::QuarantinedRender,
 };
 use actix::prelude::*;
@@ -30,26 +31,26 @@ use std::{
 };
 use tracing::Instrument;
 
-/// So many attempts are kept for whoever records them, but none before those that hold so many bytes of objects alone.
+/// The most attempts that are kept for a recording, but none before those that hold a limit of bytes of objects alone.
 const ATTEMPTS_KEPT: usize = 8;
 const ATTEMPTS_BYTES: usize = 8 << 20;
 
-/// What a [`RenderActor`] is built from; the same for each of its lives.
+/// The parts that a [`RenderActor`] is built from; the same for each of its lives.
 #[derive(Clone, Debug)]
 pub struct RenderOptions {
-    /// What was rendered last. A render that fails leaves it as it is.
+    /// The newest bundle. A render that fails leaves it as it is.
     pub rendered: Arc<Publisher<Option<Arc<Rendered>>>>,
-    /// What the last renders were made from, whatever came of them.
+    /// The inputs of the last renders, whatever came of them.
     pub attempted: Arc<Publisher<Attempts>>,
-    /// What is held back.
+    /// The objects that are held back.
     pub quarantine: Arc<Publisher<Quarantine>>,
-    /// What is kept of hosts: the next life of the actor goes on with it, and the leader writes it down.
+    /// The hosts that are kept: the next life of the actor goes on with them, and the leader writes them down.
     pub holds: Arc<Publisher<Option<HostHolds>>>,
     /// The newest configuration, while another one is rendered in its place.
     pub set_aside: Arc<Publisher<Option<Arc<SetAside>>>>,
-    /// Who is told.
+    /// The events.
     pub events: Events,
-    /// What a render may use up.
+    /// The limits of a render.
     pub limits: RenderLimits,
     /// Makes what renders; it says how often renders are checked.
     pub renderer: fn() -> Renderer,
@@ -72,7 +73,7 @@ pub struct RenderActor {
     detail: Detail,
 }
 
-/// What is kept from one render to the next. It travels to the thread that renders and back.
+/// The state that is kept from one render to the next. It travels to the thread that renders and back.
 struct RendererState {
     renderer: Renderer,
     quarantine: QuarantineState,
@@ -82,7 +83,7 @@ struct RendererState {
     renders_fallback: bool,
 }
 
-/// What came of a job.
+/// The outcome of a job.
 struct RenderedJob {
     outcome: QuarantinedRender,
     /// The configuration that was rendered.
@@ -103,7 +104,7 @@ struct Detail {
     files: usize,
     bytes: usize,
     fragments: usize,
-    /// Blocks kept for the next render, printed anew in this one, and those of them that cannot be kept.
+    /// Blocks kept for the next render, printed again in this one, and those of them that cannot be kept.
     kept_blocks: usize,
     printed_blocks: usize,
     untracked_blocks: usize,
@@ -285,7 +286,7 @@ impl RendererState {
         tries.chain(self.renderer.due()).min()
     }
 
-    /// How many blocks of each template had to be printed anew.
+    /// How many blocks of each template had to be printed again.
     fn uncacheable(&self) -> BTreeMap<Arc<str>, usize> {
         let mut counts = BTreeMap::new();
         let fallback =

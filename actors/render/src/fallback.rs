@@ -6,7 +6,8 @@
 use crate::{
     bundle::Renderer,
     engine::{CompileCache, compiled::Compiled},
-    input::{RenderJob, RenderLimits},
+    input::RenderLimits,
+    job::RenderJob,
     quarantine::QuarantinedRender,
 };
 use haptic_attribution::quarantine::{QuarantineState, RenderTiming};
@@ -21,19 +22,19 @@ pub struct FallbackConfig {
     compiled: CompileCache,
 }
 
-/// What a render of it is made from.
+/// The inputs of a render of it.
 #[derive(Clone, Copy, Debug)]
 pub struct FallbackInputs<'c> {
     /// The stores as they are.
     pub snapshots: &'c Snapshots,
     /// The pods.
     pub fleet: &'c Fleet,
-    /// What a render may use up.
+    /// The limits of a render.
     pub limits: &'c RenderLimits,
 }
 
 impl FallbackConfig {
-    /// What is rendered in place of `config` should it be refused: what passed last, if `config` is another one. `before` is the
+    /// The configuration that is rendered in place of `config` should it be refused: the last one that passed, if `config` is another one. `before` is the
     /// fallback until now, and `quarantine` the one of the configuration before `config`, or of `config`.
     #[must_use]
     pub fn of(
@@ -57,7 +58,7 @@ impl FallbackConfig {
         &self.config
     }
 
-    /// What is held back.
+    /// The objects that are held back.
     #[must_use]
     pub fn quarantine(&self) -> &QuarantineState {
         &self.quarantine

@@ -8,7 +8,7 @@ use crate::{bundle::Renderer, engine::CompileCache};
 pub struct RendererFork {
     /// Checks nothing and has no time.
     pub renderer: Renderer,
-    /// What is kept was printed by these, and by no others.
+    /// The memory was printed by these, and by no others.
     pub compiled: CompileCache,
 }
 

@@ -1,10 +1,10 @@
-//! What a render reads, how each look into it is noted, and what it may use up.
+//! The inputs of a render, how each look into them is noted, and the limits of a render.
 
-use crate::{engine::compiled::Compiled, value::Value};
+use crate::value::Value;
 use haptic_model::{ActiveConfig, Fleet, Snapshots, crd::LimitsSpec};
 use std::time::Duration;
 
-/// What the render of one file reads. The same input gives the same bytes.
+/// The inputs of the render of one file. The same input gives the same bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct RenderInput<'a> {
     /// The configuration in force.
@@ -17,22 +17,7 @@ pub struct RenderInput<'a> {
     pub context: &'a Value,
 }
 
-/// What a whole bundle is rendered from.
-#[derive(Clone, Copy, Debug)]
-pub struct RenderJob<'j> {
-    /// The templates.
-    pub compiled: &'j dyn Compiled,
-    /// The configuration.
-    pub config: &'j ActiveConfig,
-    /// All stores.
-    pub snapshots: &'j Snapshots,
-    /// The HAProxy pods.
-    pub fleet: &'j Fleet,
-    /// What it may use up.
-    pub limits: &'j RenderLimits,
-}
-
-/// What a render may use up.
+/// The limits of a render.
 #[derive(Clone, Copy, Debug)]
 pub struct RenderLimits {
     /// Longest time for one file. The objects of one namespace have half of it.

@@ -17,6 +17,7 @@ pub mod functions;
 mod handlebars;
 mod input;
 mod jinja;
+mod job;
 mod output;
 pub mod quarantine;
 mod servers;
@@ -34,6 +35,7 @@ pub use engine::{
 };
 pub use fork::RendererFork;
 pub use functions::glob_matches;
-pub use input::{RenderInput, RenderJob, RenderLimits};
+pub use input::{RenderInput, RenderLimits};
+pub use job::RenderJob;
 pub use output::framing;
 pub use value::watched;

@@ -2,7 +2,7 @@
 
 use crate::{
     bundle::{Renderer, Rendering},
-    input::RenderJob,
+    job::RenderJob,
 };
 use haptic_attribution::quarantine::{self, GivenInputs, QuarantineState, RenderTiming};
 use haptic_model::{FailureReport, Snapshots};

@@ -1,4 +1,4 @@
-//! What one file's render remembers while it runs: its input, what it read, what it warned about.
+//! The memory of one file's render while it runs: its input, its reads, its warnings.
 //!
 //! Functions get a session and nothing else, so they work the same in every engine.
 
@@ -35,10 +35,10 @@ use std::{
 /// Of a search that finds more, no object is kept for the next one.
 const FEW: usize = 8;
 
-/// So many compiled patterns are kept for this file. Templates have few of their own; objects may bring any number.
+/// The most compiled patterns that are kept for this file. Templates have few of their own; objects may bring any number.
 const PATTERNS: usize = 64;
 
-/// What the noting of a diagnostic or a read takes, besides its words.
+/// The bytes that the note of a diagnostic or a read takes, besides its words.
 const NOTE: usize = 256;
 
 /// A Secret's name and version, and an entry of it.
@@ -51,7 +51,7 @@ pub struct Session<'a> {
     cache: Option<&'a BlockCache<'a>>,
     patterns: &'a PatternCache,
     state: RefCell<State>,
-    /// What has come to be held since it was last asked for.
+    /// The bytes that have come to be held since this was last asked for.
     held: Cell<BufferedBytes>,
 }
 
@@ -61,7 +61,7 @@ struct State {
     outside: Vec<Read>,
     /// Objects whose blocks are being printed, innermost last.
     owners: Vec<Arc<ObjectRef>>,
-    /// What the outermost of these blocks does.
+    /// The progress of the outermost of these blocks.
     block: BlockProgress,
     printed: Vec<PrintedBlock>,
     warnings: Vec<Diagnostic>,
@@ -73,7 +73,7 @@ struct State {
     added: BTreeMap<FileKey, AddedFile>,
     once: BTreeSet<Arc<str>>,
     patterns: HashMap<Arc<str>, Arc<regex::Regex>>,
-    /// What Secrets became, by object, version and entry: many routes may name one.
+    /// The files that Secrets became, by object, version and entry: many routes may name one.
     certificates: HashMap<SecretEntry, Result<Arc<str>, String>>,
     /// Objects of the last blocks, and what they looked for.
     recent: RecentObjects,
@@ -83,7 +83,7 @@ struct State {
     last_decoded: Option<(Arc<str>, Arc<str>)>,
 }
 
-/// What an outermost object's block has done so far.
+/// The progress of an outermost object's block.
 #[derive(Default)]
 struct BlockProgress {
     reads: Vec<Read>,
@@ -111,12 +111,12 @@ impl<'a> Session<'a> {
         Self { cache, ..self }
     }
 
-    /// What is known of the render before, where an outermost object's block begins.
+    /// The memory of the render before, where an outermost object's block begins.
     pub(crate) fn block_cache(&self) -> Option<&'a BlockCache<'a>> {
         self.cache.filter(|_| self.state.borrow().owners.is_empty())
     }
 
-    /// What is rendered from.
+    /// The input of the render.
     #[must_use]
     pub fn input(&self) -> &RenderInput<'a> {
         &self.input
@@ -174,7 +174,7 @@ impl<'a> Session<'a> {
         Ok(found.map_or(Value::Missing, |object| Value::Object(recent.handle(object, store))))
     }
 
-    /// What the objects of `resource` got of the requests they ask for: all of them, or those whose namespace, or
+    /// The records of the objects of `resource`, with the requests that they got: all of them, or those whose namespace, or
     /// namespace and name, is `key`. The read is recorded.
     ///
     /// # Errors
@@ -197,15 +197,15 @@ impl<'a> Session<'a> {
     /// # Errors
     /// When there is no such resource, or it holds no routes.
     pub fn userlists(&self, resource: &Arc<str>, key: Key) -> Result<Value, String> {
-        self.beside(resource, &haptic_routes::userlists::store_of(resource), key)
+        self.beside(resource, &haptic_routes::userlists_of(resource), key)
     }
 
-    /// Who is asked whether requests for routes of `resource` may pass. The read is recorded.
+    /// The services that are asked whether requests for routes of `resource` may pass. The read is recorded.
     ///
     /// # Errors
     /// When there is no such resource, or it holds no routes.
     pub fn auth_targets(&self, resource: &Arc<str>, key: Key) -> Result<Value, String> {
-        self.beside(resource, &haptic_routes::auth::store_of(resource), key)
+        self.beside(resource, &haptic_routes::auth_targets_of(resource), key)
     }
 
     /// The IngressClasses whose parameters name a ConfigMap with options for routes of `resource`. The read is recorded.
@@ -242,7 +242,7 @@ impl<'a> Session<'a> {
         Ok(first.map_or(Value::Missing, |object| Value::Object(recent.handle(object, store))))
     }
 
-    /// What is known of the name of a Service of type ExternalName. The read is recorded.
+    /// The addresses of the name of a Service of type ExternalName. The read is recorded.
     pub fn external_name(&self, name: &Arc<str>) -> Option<Resolved> {
         let resource: Arc<str> = external_names::STORE.into();
         let store = self.input.snapshots.get(&resource)?;
@@ -293,12 +293,12 @@ impl<'a> Session<'a> {
         self.held.set(BufferedBytes { said: held.said + more.said, own: held.own + more.own });
     }
 
-    /// What has come to be held since this was last asked.
+    /// The bytes that have come to be held since this was last asked for.
     pub(crate) fn take_held(&self) -> BufferedBytes {
         self.held.take()
     }
 
-    /// Bytes of all that functions have made for the outermost object's block, with so many more.
+    /// Bytes of all that functions have made for the outermost object's block, with `bytes` added.
     pub(crate) fn made(&self, bytes: usize) -> usize {
         let state = &mut *self.state.borrow_mut();
         if !state.owners.is_empty() {
@@ -312,7 +312,7 @@ impl<'a> Session<'a> {
         self.state.borrow_mut().recent.again(object)
     }
 
-    /// What is read and done from now on belongs to this object's block.
+    /// Counts reads and effects from now on for this object's block.
     pub(crate) fn enter(&self, object: &Watched) {
         let state = &mut *self.state.borrow_mut();
         if state.owners.is_empty() {
@@ -524,7 +524,7 @@ impl<'a> Session<'a> {
     /// `pattern` compiled, once for these templates.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The fault of it.
     pub fn pattern(&self, pattern: &Arc<str>) -> Result<Arc<regex::Regex>, String> {
         if let Some(known) = self.state.borrow().patterns.get(pattern) {
             return Ok(known.clone());
@@ -538,10 +538,10 @@ impl<'a> Session<'a> {
         Ok(compiled)
     }
 
-    /// What `made` made of an entry of a Secret, once a render.
+    /// The file that `made` makes of an entry of a Secret, once a render.
     ///
     /// # Errors
-    /// What `made` gives.
+    /// The failure of `made`.
     pub fn certificate_file(
         &self,
         secret: &Watched,
@@ -576,7 +576,7 @@ impl<'a> Session<'a> {
         Ok(decoded)
     }
 
-    /// What came of the render, besides the `framed` text.
+    /// The outcome of the render, with the `framed` text.
     pub(crate) fn finish(self, framed: FramedText) -> RenderedFile {
         let State { mut outside, printed, block, mut warnings, warned_outside, faults, added, .. } =
             self.state.into_inner();
@@ -588,7 +588,7 @@ impl<'a> Session<'a> {
         RenderedFile { framed, outside, blocks: printed, warnings, faults, added }
     }
 
-    /// What objects were at fault for, when the render stopped.
+    /// The faults of objects, when the render stopped.
     pub(crate) fn into_faults(self) -> Vec<Fault> {
         self.state.into_inner().faults
     }

@@ -1,13 +1,13 @@
-//! What messages quote: never more of it than anybody reads. Whatever an object holds, what is said of it is short.
+//! Quotations in messages: never more than anybody reads. Whatever an object holds, the sentence about it is short.
 
 use std::borrow::Cow;
 
-/// So many bytes are quoted of a value.
+/// The most bytes of a value that are quoted.
 pub const QUOTE: usize = 200;
-/// So long is a sentence.
+/// The most bytes of a sentence.
 pub const SENTENCE: usize = 1_000;
 
-/// `text`, or so many bytes of it with `…` behind them, cut between two characters.
+/// `text`, or its first bytes with `…` behind them, cut between two characters.
 #[must_use]
 pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
     match text.get(..text.floor_char_boundary(most)) {

@@ -2,9 +2,10 @@
 //! maps all say the same, for any Ingresses and any request.
 
 use crate::support::Setup;
-use haptic_model::{ObjectRef, Snapshots};
+use haptic_model::{ObjectRef, Snapshot, Snapshots};
 use haptic_routes::{
-    Routes,
+    Records, Routes,
+    claims::Claims,
     class::Classes,
     families::Neighbours,
     index::RouteIndex,
@@ -168,8 +169,26 @@ fn setup(ingresses: &[Sketch]) -> Setup {
         .fold(setup, |setup, i| setup.object("ingresses", "n", &i.name, &["n", &i.name], i.object()))
 }
 
-fn index(ingresses: &[Sketch]) -> RouteIndex {
-    let mut index = RouteIndex::default();
+/// An index and its records.
+#[derive(Default)]
+struct RecordedIndex {
+    index: RouteIndex,
+    records: Records,
+}
+
+impl RecordedIndex {
+    fn update(&mut self, changes: impl IntoIterator<Item = (Arc<ObjectRef>, Option<Claims>)>) {
+        let touched = self.index.update(changes);
+        self.records.write(&self.index, touched);
+    }
+
+    fn sets(&self) -> &Snapshot {
+        self.records.sets()
+    }
+}
+
+fn index(ingresses: &[Sketch]) -> RecordedIndex {
+    let mut index = RecordedIndex::default();
     index.update(ingresses.iter().map(|i| (reference(&i.name), claims(i))));
     index
 }
@@ -178,7 +197,7 @@ fn reference(name: &str) -> Arc<ObjectRef> {
     Arc::new(ObjectRef::new("ingresses", "n", name))
 }
 
-fn claims(ingress: &Sketch) -> Option<haptic_routes::claims::Claims> {
+fn claims(ingress: &Sketch) -> Option<Claims> {
     let claims = ingress::claims(
         ingress.object().to_string().as_bytes(),
         &Classes::all(),
@@ -205,7 +224,7 @@ proptest! {
     #[test]
     fn the_model_answers_as_the_specification_reads(ingresses in prop::collection::vec(sketch(), 0..6)) {
         let ingresses = distinct(ingresses);
-        let index = index(&ingresses);
+        let index = index(&ingresses).index;
         for (host, path) in requests() {
             let expected = by_the_specification(&ingresses, host, path);
             prop_assert_eq!(model(&index, host, path), expected, "{}{}", host, path);
@@ -216,7 +235,7 @@ proptest! {
     fn after_any_history_the_index_is_that_of_a_fresh_start(
         history in prop::collection::vec((sketch(), any::<bool>()), 1..20)
     ) {
-        let mut grown = RouteIndex::default();
+        let mut grown = RecordedIndex::default();
         let mut there: Vec<Sketch> = Vec::new();
         for (ingress, put) in history {
             there.retain(|i| i.name != ingress.name);
@@ -225,7 +244,7 @@ proptest! {
                 there.push(ingress);
             }
             let fresh = index(&there);
-            let sets = |i: &RouteIndex| i.sets().iter().map(|o| String::from_utf8(o.json.bytes().into_owned()).unwrap()).collect::<Vec<_>>();
+            let sets = |i: &RecordedIndex| i.sets().iter().map(|o| String::from_utf8(o.json.bytes().into_owned()).unwrap()).collect::<Vec<_>>();
             prop_assert_eq!(sets(&grown), sets(&fresh));
         }
     }

@@ -3,7 +3,7 @@
 use crate::support::Setup;
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use haptic_model::{Object, ObjectRef, Snapshot, Snapshots};
-use haptic_routes::userlists::{Userlists, store_of};
+use haptic_routes::{userlists::Userlists, userlists_of};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, sync::Arc};
@@ -95,5 +95,5 @@ fn a_template_reads_the_users_of_a_secret_that_a_route_names() {
         secret(&format!("anna:$1$s${}\nbob:x\n", "a".repeat(22))),
     );
     assert_eq!(setup.unmarked(), "s: anna");
-    assert!(store_of("ingresses").contains("ingresses"));
+    assert!(userlists_of("ingresses").contains("ingresses"));
 }

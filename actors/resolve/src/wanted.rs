@@ -4,7 +4,7 @@
 //! Follows the stores change by change: thousands of Services are read once.
 
 use haptic_model::{Object, Snapshot, external_names::ExternalTarget};
-use haptic_routes::auth;
+use haptic_routes::hosts_named_by;
 use serde::Deserialize;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -99,7 +99,7 @@ impl NamedStore {
 
 /// The names that a Service or an Ingress names.
 fn names_of(object: &Object) -> BTreeSet<Arc<str>> {
-    let hosts = auth::hosts_named_by(&object.json.bytes());
+    let hosts = hosts_named_by(&object.json.bytes());
     let hosts = hosts.iter().filter_map(|host| match ExternalTarget::of(host) {
         ExternalTarget::Name(name) => Some(name),
         _ => None,

@@ -7,7 +7,7 @@ use haptic_text::Digest;
 
 /// The longest name that stays readable as a whole. HAProxy itself sets no limit below its line length.
 const LONGEST: usize = 200;
-/// So many digits of a digest stand behind a name that is not readable as a whole.
+/// The digits of a digest behind a name that is not readable as a whole.
 const DIGITS: usize = 16;
 const LONGEST_ENDING: usize = 12;
 /// The longest name of a file. File systems take 255 bytes, of which HAProxy (`.ecdsa.issuer`) and whoever replaces files

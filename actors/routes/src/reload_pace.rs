@@ -1,7 +1,7 @@
 //! How often objects may have HAProxy reloaded: a change of what HAProxy reads at a start only is in force at once, unless its object or
 //! its namespace has had several lately. Then the object stays as it was until it is its turn.
 //!
-//! What was deleted is gone at once. Time comes from outside; without it nothing waits.
+//! A deleted object is gone at once. Time comes from outside; without it nothing waits.
 
 use super::{
     claims::{Backend, Claims},
@@ -21,10 +21,10 @@ use std::{
 };
 
 const MINUTE: Duration = Duration::from_secs(60);
-/// So many minutes' worth may come at once.
+/// The most reloads at once, in minutes' worth.
 const MINUTES_AT_ONCE: u32 = 3;
 
-/// So many changes a minute may take a reload.
+/// The most changes a minute that take a reload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReloadsPerMinute {
     /// Those of one object.
@@ -56,13 +56,13 @@ impl ReloadsPerMinute {
     }
 }
 
-/// What an object asks for, some of which HAProxy reads at a start only.
+/// The parts of an object's demand that HAProxy reads at a start only.
 pub(super) trait ReadAtStart {
     type Lines<'a>: Default + PartialEq
     where
         Self: 'a;
 
-    /// What that is.
+    /// The parts.
     fn lines(&self) -> Self::Lines<'_>;
 }
 
@@ -97,7 +97,7 @@ impl<T> Default for ReloadPace<T> {
 }
 
 impl<T: ReadAtStart> ReloadPace<T> {
-    /// What time it is, and how often is often.
+    /// Sets the time, and how many reloads are many.
     pub fn set_clock(&mut self, clock: Option<(Instant, ReloadsPerMinute)>) {
         self.clock = clock;
         match clock {
@@ -132,7 +132,7 @@ impl<T: ReadAtStart> ReloadPace<T> {
         due.map(|(object, _)| object)
     }
 
-    /// What is said of an object that waits.
+    /// The finding at an object that waits.
     pub fn found(&self, object: &ObjectRef) -> Option<Finding> {
         let meanwhile = match self.waiting.get(object)?.former {
             Some(_) => "it is served as before",
@@ -144,7 +144,7 @@ impl<T: ReadAtStart> ReloadPace<T> {
         Some(Finding::new(FindingKind::ReloadDelayed, sentence))
     }
 
-    /// What counts for an object that asks for `wanted`, and of which `known` counted until now. With `is_free` all begins anew,
+    /// The claims that count for an object that asks for `wanted`, and of which `known` counted until now. With `is_free` all begins again,
     /// and only those wait that did.
     pub fn admit(
         &mut self,

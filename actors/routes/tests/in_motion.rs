@@ -6,7 +6,7 @@ mod certificates;
 
 use certificates::secret;
 use haptic_model::{ActiveConfig, Object, ObjectRef, Snapshot, Snapshots};
-use haptic_routes::{Routes, options_of, store_of, userlists};
+use haptic_routes::{Routes, options_of, store_of, userlists_of};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::{
@@ -187,7 +187,7 @@ fn seen(routes: &mut Routes, world: &World) -> Vec<String> {
     let stores = [
         store_of("ingresses"),
         options_of("ingresses"),
-        userlists::store_of("ingresses"),
+        userlists_of("ingresses"),
         store_of("tcp"),
         store_of("tcp ports"),
     ];

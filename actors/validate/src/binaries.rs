@@ -14,7 +14,7 @@ use std::{
 };
 
 /// A HAProxy says its version in milliseconds.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// One HAProxy binary.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +55,7 @@ pub enum BinaryError {
     /// It does not end.
     #[error(
         "{0} does not print its version: `-v` has not ended after {seconds} s; give the path of a HAProxy binary with --haproxy",
-        seconds = PATIENCE.as_secs()
+        seconds = TIMEOUT.as_secs()
     )]
     Silent(PathBuf),
     /// It is too old.
@@ -77,7 +77,7 @@ impl Binary {
     /// # Errors
     /// When it cannot be run or is no HAProxy.
     pub fn probe(path: &Path) -> Result<Self, BinaryError> {
-        let output = words_on_version(path, PATIENCE)
+        let output = words_on_version(path, TIMEOUT)
             .map_err(|source| BinaryError::Start { path: path.to_owned(), source })?
             .ok_or_else(|| BinaryError::Silent(path.to_owned()))?;
         let said = String::from_utf8_lossy(&output.stdout);

@@ -245,7 +245,7 @@ impl FailedCheck {
         self
     }
 
-    /// What is told of it when its errors are nobody's, and a bundle is checked again after `pause`.
+    /// The warnings in place of its errors when no object is at fault, and the bundle is checked again after `pause`.
     pub fn warnings(self, pause: Duration) -> impl Iterator<Item = Diagnostic> {
         let errors = self.verdict.diagnostics.into_iter().filter(|d| d.severity == Severity::Error);
         errors.map(move |diagnostic| {
@@ -260,7 +260,7 @@ impl FailedCheck {
     }
 }
 
-/// Whom nobody needs to look for among the objects.
+/// The diagnostic that no object is at fault, and whose fault it is instead.
 pub(crate) fn whose_fault(found: &FailureCauses) -> Option<Diagnostic> {
     let (whose, why) = match found.nobodys.as_ref()? {
         Nobodys::Templates(why) => ("the templates", why),

@@ -12,7 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 const PART_OF_MEMORY: u64 = 4;
 
 /// A list waits so long for those before it. One that hangs keeps nobody from listing for ever.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Shared by all stores of a process; clones are the same.
 #[derive(Clone, Debug)]
@@ -96,7 +96,7 @@ impl Pool {
 
     /// Waits for the turn to read a list: its pages are the largest things in memory, so they come one after the other.
     pub async fn turn(&self) -> PoolTurn {
-        tokio::time::timeout(PATIENCE, self.lists.clone().acquire_owned()).await.ok()?.ok()
+        tokio::time::timeout(TIMEOUT, self.lists.clone().acquire_owned()).await.ok()?.ok()
     }
 
     /// Tells when the level is another.

@@ -292,7 +292,7 @@ impl Pump {
             missing: missing.objects,
             of: missing.of,
             at_start: missing.at_start,
-            hold: config.spec.controller.mass_deletion_hold.or(Duration::ZERO),
+            hold: config.spec.controller.mass_deletion_hold.get(),
             config: format!("{}/{}", config.namespace, config.name).into(),
         };
         Some((held, missing.since))

@@ -94,7 +94,7 @@ fn ingresses(dice: &mut Dice) -> Vec<Value> {
 
 fn model(ingresses: &[Value]) -> RouteIndex {
     let mut index = RouteIndex::default();
-    index.update(ingresses.iter().map(|object| {
+    let _records_are_not_read = index.update(ingresses.iter().map(|object| {
         let name = object["metadata"]["name"].as_str().unwrap();
         let claims = ingress::claims(
             object.to_string().as_bytes(),

@@ -12,7 +12,7 @@ use crate::{
     wiring::{Environment, Pipeline, Pods, leading::LeadingBy},
 };
 use haptic_agent::{Agent, AgentOptions, CredentialsSource, HaproxyMode, given_in_env};
-use haptic_config::source::ConfigSource;
+use haptic_config::{ConfigCandidate, FileOverlay, source::ConfigSource};
 use haptic_inspect::offline::certificate;
 use haptic_leader::certificate::DefaultCertificate;
 use haptic_model::{HaproxyPod, config::Credentials};
@@ -42,16 +42,7 @@ pub fn run(args: &LocalArgs) -> Result<(), CommandFailure> {
         ));
     }
     let config = input::read_config(&args.file)?;
-    let mut addresses = Addresses::new(args.bind_address, args.debug_address);
-    let servers = ServerAddresses { bind: addresses.bind, debug: addresses.debug };
-    places::must_be_here(args.listen.listen).map_err(CommandFailure::Because)?;
-    let mut ports = PortClaims::default();
-    let places = places::choose(&config.spec, &args.listen, servers, |at, port| ports.claim(at, port));
-    let LocalAddresses { overlay, moved } = places.map_err(CommandFailure::Because)?;
-    for moved in moved {
-        output::print(&format!("{moved}\n")).map_err(CommandFailure::because)?;
-    }
-    addresses.first_ports = overlay.over(config).spec.controller.clone();
+    let ClaimedPlaces { addresses, overlay, ports } = ClaimedPlaces::of(config, args)?;
     let debug_port = addresses.first_ports.debug_port;
     let debug = (debug_port != 0).then(|| SocketAddr::new(addresses.debug, debug_port));
     let checker = binaries::checker(&args.haproxy)?;
@@ -63,27 +54,12 @@ pub fn run(args: &LocalArgs) -> Result<(), CommandFailure> {
         Some(state) => certificate::kept_in(&state)?,
         None => certificate::throw_away()?,
     };
-    let credentials = match given_in_env().map_err(CommandFailure::because)? {
-        Some(given) => given,
-        None => throw_away_credentials()?,
-    };
-    let (file, resources) = (args.file.clone(), args.resources.clone());
-    let paranoid = args.paranoid;
+    let credentials = given_in_env().map_err(CommandFailure::because)?;
+    let credentials = credentials.map_or_else(throw_away_credentials, Ok)?;
+    let (file, resources, paranoid) = (args.file.clone(), args.resources.clone(), args.paranoid);
     let runtime = process::runtime()?;
     process::run(runtime.clone(), async move {
-        let agent = Agent::start(AgentOptions {
-            listen: Some(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0)),
-            dir: folder.path(),
-            socket_dir: None,
-            haproxy: HaproxyMode::Spawn {
-                binary: newest,
-                args: Vec::new(),
-                launcher: end_with_parent::words(),
-            },
-            credentials: Some(CredentialsSource::Fixed(credentials.clone())),
-            tls: None,
-            drain: DRAIN,
-        });
+        let agent = Agent::start(agent_options(&folder, newest, credentials.clone()));
         let agent = agent.await.map_err(CommandFailure::because)?;
         let environment = Environment {
             source: ConfigSource::File { path: file.clone(), credentials, overlay },
@@ -110,6 +86,42 @@ pub fn run(args: &LocalArgs) -> Result<(), CommandFailure> {
         drop(ports);
         ended
     })
+}
+
+/// The addresses of HAProxy and of this process, and the ports that are claimed for them.
+struct ClaimedPlaces {
+    addresses: Addresses,
+    overlay: FileOverlay,
+    ports: PortClaims,
+}
+
+impl ClaimedPlaces {
+    /// Chooses them for a configuration; says which are not those that it names.
+    fn of(config: ConfigCandidate, args: &LocalArgs) -> Result<Self, CommandFailure> {
+        let mut addresses = Addresses::new(args.bind_address, args.debug_address);
+        let servers = ServerAddresses { bind: addresses.bind, debug: addresses.debug };
+        places::must_be_here(args.listen.listen).map_err(CommandFailure::Because)?;
+        let mut ports = PortClaims::default();
+        let places = places::choose(&config.spec, &args.listen, servers, |at, port| ports.claim(at, port));
+        let LocalAddresses { overlay, moved } = places.map_err(CommandFailure::Because)?;
+        for moved in moved {
+            output::print(&format!("{moved}\n")).map_err(CommandFailure::because)?;
+        }
+        addresses.first_ports = overlay.over(config).spec.controller.clone();
+        Ok(Self { addresses, overlay, ports })
+    }
+}
+
+fn agent_options(folder: &Folder, binary: PathBuf, credentials: Credentials) -> AgentOptions {
+    AgentOptions {
+        listen: Some(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0)),
+        dir: folder.path(),
+        socket_dir: None,
+        haproxy: HaproxyMode::Spawn { binary, args: Vec::new(), launcher: end_with_parent::words() },
+        credentials: Some(CredentialsSource::Fixed(credentials)),
+        tls: None,
+        drain: DRAIN,
+    }
 }
 
 /// The agent's folder: a given one stays, a temporary one is removed at the end.

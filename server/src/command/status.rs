@@ -25,7 +25,7 @@ pub fn run(args: &StatusArgs) -> Result<(), CommandFailure> {
         if args.watch {
             return watch(args).await;
         }
-        let overview = look(args).await?;
+        let overview = read_overview(args).await?;
         text_of(args, &overview).and_then(|text| output::print(&text)).map_err(CommandFailure::because)?;
         if overview.is_well() { Ok(()) } else { Err(CommandFailure::Exit(1)) }
     })
@@ -34,13 +34,13 @@ pub fn run(args: &StatusArgs) -> Result<(), CommandFailure> {
 /// Until nobody reads any more.
 async fn watch(args: &StatusArgs) -> Result<(), CommandFailure> {
     loop {
-        let looked = look(args).await;
+        let overview = read_overview(args).await;
         output::clear().map_err(CommandFailure::because)?;
-        let pause = match &looked {
+        let pause = match &overview {
             Ok(overview) if overview.rests_on.source == OverviewSource::Debug => EVERY,
             _ => EVERY_PUBLISHED,
         };
-        match looked {
+        match overview {
             Ok(overview) => {
                 let printed = text_of(args, &overview).and_then(|text| output::print_to_reader(&text));
                 if !printed.map_err(CommandFailure::because)? {
@@ -54,7 +54,7 @@ async fn watch(args: &StatusArgs) -> Result<(), CommandFailure> {
 }
 
 /// Asks where it was told to; else the controller, and the API server when no controller answers here.
-async fn look(args: &StatusArgs) -> Result<Overview, CommandFailure> {
+async fn read_overview(args: &StatusArgs) -> Result<Overview, CommandFailure> {
     if let Some(url) = &args.url {
         return ask(url).await.map_err(CommandFailure::Because);
     }

@@ -22,12 +22,14 @@ async fn readyz(request: HttpRequest, readers: web::Data<Readers>) -> HttpRespon
     answer(&request, &readers.why_not_ready())
 }
 
-fn answer(request: &HttpRequest, reasons: &[String]) -> HttpResponse {
+fn answer(request: &HttpRequest, reasons: &[impl ToString]) -> HttpResponse {
     if reasons.is_empty() {
         return HttpResponse::Ok().body("ok\n");
     }
     let verbose = request.query_string().split('&').any(|q| q == "verbose" || q.starts_with("verbose="));
-    let body =
-        if verbose { reasons.join("\n") } else { format!("{} reason(s); add ?verbose", reasons.len()) };
+    let body = match verbose {
+        true => reasons.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"),
+        false => format!("{} reason(s); add ?verbose", reasons.len()),
+    };
     HttpResponse::ServiceUnavailable().body(format!("{body}\n"))
 }

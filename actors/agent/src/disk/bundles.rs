@@ -27,7 +27,7 @@ use std::{
     },
 };
 
-/// Up to so many new files are synced one by one, more by one call for the whole file system.
+/// The most new files that are synced one by one; more are synced by one call for the whole file system.
 const SYNCED_SINGLY: usize = 16;
 const BOOTSTRAP: &str = "bootstrap";
 /// What HAProxy runs until a controller brings a bundle: nothing but the agent's socket.

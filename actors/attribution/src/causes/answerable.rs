@@ -1,4 +1,4 @@
-//! Whom what is made of several objects is laid on: those that somebody can hold back.
+//! The objects that answer for objects made of several: those that somebody can hold back.
 
 use super::{
     FailureCauses,
@@ -42,7 +42,7 @@ fn in_place_of(accused: FailingByCause, answerable: &BTreeMap<Arc<ObjectRef>, Ob
     all.into_iter().collect()
 }
 
-/// Who answers for each of `derived`. The bundle is gone through once, however many they are.
+/// The objects that answer for each of `derived`. The bundle is gone through once, however many they are.
 fn answerable(
     derived: &ObjectSet,
     stores: &Snapshots,

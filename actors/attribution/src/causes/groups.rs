@@ -11,14 +11,14 @@ pub(super) struct ObjectGroup {
     pub known: GroupResult,
 }
 
-/// What is known of a group.
+/// The verdict on a group.
 #[derive(Clone)]
 pub(super) enum GroupResult {
     /// Nothing yet.
     Open,
     /// It failed.
     Fails(Arc<FailedGroup>),
-    /// What it is a part of failed, and the other part passes.
+    /// The group that it is a part of failed, and the other part passes.
     Left(Arc<FailedGroup>),
 }
 

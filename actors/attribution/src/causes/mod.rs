@@ -1,8 +1,8 @@
-//! Which objects a bundle does not pass for: those that messages name, else those that do not pass by themselves.
+//! The objects for which a bundle does not pass: those that messages name, else those that do not pass by themselves.
 //!
 //! Objects that were in the last good bundle as they are now are not at fault, so only those that changed since are looked
-//! at. Every piece of a file knows its object, so a bundle without some of them needs no render, and one with few of them, in
-//! what is nobody's, is checked in milliseconds. First it is made sure that it is anybody's fault at all. Then all that
+//! at. Every piece of a file knows its object, so a bundle without some of them needs no render, and one with few of them, beside
+//! the lines of no object, is checked in milliseconds. First it is made sure that an object is at fault at all. Then all that
 //! changed is split until those at fault are alone: by namespaces as wholes first, then by objects, two halves at a time. When
 //! one of them passes, nobody waits for the other: it is that one, however long its check would take. What is not cleared
 //! when the evaluation has no more time is suspected.
@@ -28,7 +28,7 @@ use std::{
     sync::Arc,
 };
 
-/// So many objects of a kind are looked at before the templates are taken to be at fault; of those that are never checked to
+/// The most objects of a kind that are looked at before the templates are taken to be at fault; of those that are never checked to
 /// an end, a fourth.
 const SAMPLE: usize = 16;
 const UNFINISHED_COUNT_FOR: usize = 4;
@@ -42,7 +42,7 @@ pub struct Charge<'c> {
     pub bundle: &'c Bundle,
     /// The last that passed.
     pub good: Option<&'c Bundle>,
-    /// What was said of it.
+    /// The ruling on it.
     pub ruling: &'c Ruling,
     /// Namespaces that are not searched: each is at fault as a whole.
     pub throttled: &'c BTreeSet<Arc<str>>,
@@ -50,8 +50,8 @@ pub struct Charge<'c> {
     pub is_new_configuration: bool,
 }
 
-/// Looks for those at fault in what is charged. `evaluate` says what is wrong with a bundle of so many of its objects, beside what
-/// they name; `None`, that there is no more time.
+/// Finds the objects at fault for a bundle that did not pass. `evaluate` rules on a bundle of some of its objects, whose number it is given,
+/// and of the objects that they name; `None`: there is no more time.
 pub async fn find_causes(
     charge: &Charge<'_>,
     evaluate: impl AsyncFn(Bundle, usize) -> Option<Ruling>,
@@ -78,7 +78,7 @@ pub async fn find_causes(
     case.found(nobodys)
 }
 
-/// What changed since `good` in the namespace whose changes are largest: where all is too large, it waits first.
+/// The changes since `good` in the namespace whose changes are largest: where all are too large, it waits first.
 #[must_use]
 pub fn largest(bundle: &Bundle, good: Option<&Bundle>, why: &Diagnostic) -> FailingByCause {
     let parts = Parts::of(bundle);
@@ -97,11 +97,11 @@ struct Case<'c, J> {
     bundle: &'c Bundle,
     parts: Parts<'c>,
     good: Option<&'c Bundle>,
-    /// What may be at fault.
+    /// The objects that may be at fault.
     changed: ObjectSet,
-    /// What every check is made with, beside what is nobody's.
+    /// The objects that every check is made with, beside the lines of no object.
     base: ObjectSet,
-    /// What was said first.
+    /// The first ruling.
     why: &'c Diagnostic,
     evaluate: &'c J,
     proven: BTreeMap<Arc<ObjectRef>, Diagnostic>,
@@ -148,7 +148,7 @@ impl<J: AsyncFn(Bundle, usize) -> Option<Ruling>> Case<'_, J> {
         }
     }
 
-    /// Finds what passes without all that changed: what is nobody's, with whatever it names, or else with all that did not
+    /// Finds what passes without all that changed: the lines of no object, with whatever it names, or else with all that did not
     /// change. `Some(Some(_))`: nothing does, so it is nobody's fault.
     async fn stand(&mut self) -> Option<Option<Nobodys>> {
         let unchanged: ObjectSet =
@@ -199,7 +199,7 @@ impl<J: AsyncFn(Bundle, usize) -> Option<Ruling>> Case<'_, J> {
         None
     }
 
-    /// What is wrong with the last of a sample of `objects` of which none passes.
+    /// The fault of the last of a sample of `objects` of which none passes.
     async fn nothing_passes(&self, objects: Vec<Arc<ObjectRef>>, fewest: usize) -> Option<Diagnostic> {
         let (mut count, mut last) = (0, None);
         for object in spread(objects, SAMPLE) {
@@ -241,7 +241,7 @@ impl<J: AsyncFn(Bundle, usize) -> Option<Ruling>> Case<'_, J> {
         self.suspects.extend(suspected.into_iter().flat_map(|group| group.objects));
     }
 
-    /// What is to be examined of a group next; `None` when there is no more time.
+    /// Examines a group, and returns the groups to examine next; `None` when there is no more time.
     async fn examine(&mut self, group: ObjectGroup) -> Option<Vec<ObjectGroup>> {
         let ObjectGroup { objects, known } = group;
         match (known, &*objects) {
@@ -260,7 +260,7 @@ impl<J: AsyncFn(Bundle, usize) -> Option<Ruling>> Case<'_, J> {
         }
     }
 
-    /// What is to be done when `objects` were found to be like this.
+    /// Takes a ruling on `objects`, and returns the groups to examine next.
     async fn failed(&mut self, objects: Vec<Arc<ObjectRef>>, ruling: Ruling) -> Option<Vec<ObjectGroup>> {
         let Some(why) = ruling.why() else { return Some(Vec::new()) };
         if let Ruling::Refused(said) = &ruling
@@ -441,7 +441,7 @@ impl<J: AsyncFn(Bundle, usize) -> Option<Ruling>> Case<'_, J> {
         }
     }
 
-    /// What changed and was not found to be at fault.
+    /// The changed objects that were not found to be at fault.
     fn rest(&self) -> Vec<Arc<ObjectRef>> {
         self.changed.iter().filter(|object| !self.needs_a_proven_one(object)).cloned().collect()
     }
@@ -452,7 +452,7 @@ impl<J: AsyncFn(Bundle, usize) -> Option<Ruling>> Case<'_, J> {
             && self.parts.closure([object]).iter().any(|needed| self.proven.contains_key(needed))
     }
 
-    /// What is wrong when of those that may be at fault these are there, with what they name.
+    /// The ruling on a bundle with these of the objects that may be at fault, and those that they name.
     async fn judge_of(&self, objects: &ObjectSet) -> Option<Ruling> {
         let mut with = self.parts.closure(objects.iter().chain(&self.base));
         with.retain(|object| !self.proven.contains_key(object));

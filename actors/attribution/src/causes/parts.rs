@@ -1,4 +1,4 @@
-//! A bundle taken apart: what is nobody's, and the pieces of each object, which are put together again for some of them.
+//! A bundle taken apart: the lines of no object, and the pieces of each object, which are put together again for some of them.
 //!
 //! A piece may name what another object's piece holds: a userlist, a backend, a certificate's file. Whoever names it is never
 //! put together without it: HAProxy would miss it, which says nothing of whoever names it.
@@ -13,7 +13,7 @@ use std::{
 
 pub(super) type ObjectSet = BTreeSet<Arc<ObjectRef>>;
 
-/// So many certificates of a list are tried in turn as the one that must be there.
+/// The number of certificates of a list that are tried in turn as the one that must be there.
 const FIRST_CERTIFICATES: usize = 3;
 
 /// A bundle's pieces by whom they would not be there without.
@@ -22,7 +22,7 @@ pub(super) struct Parts<'b> {
     /// By file.
     nobodys: BTreeMap<usize, Vec<usize>>,
     of: BTreeMap<Arc<ObjectRef>, CheckedPart>,
-    /// Those whose pieces nobody's lines name.
+    /// Those whose pieces are named in lines of no object.
     named_by_nobody: ObjectSet,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Parts<'b> {
 struct CheckedPart {
     /// Files and pieces, by number.
     pieces: Vec<(usize, usize)>,
-    /// Whose pieces it names, but for its own.
+    /// The objects whose pieces it names, but for its own.
     needs: ObjectSet,
 }
 
@@ -81,7 +81,7 @@ impl<'b> Parts<'b> {
         naming
     }
 
-    /// What may stand without anything that changed: those whose pieces nobody's lines name, with one of the first certificates of each
+    /// The sets that stand without anything that changed: those whose pieces are named in lines of no object, with one of the first certificates of each
     /// list, because HAProxy binds no port for TLS without any.
     pub fn stands(&self) -> Vec<ObjectSet> {
         let lists: Vec<Vec<&Arc<ObjectRef>>> = self.lists().collect();
@@ -93,7 +93,7 @@ impl<'b> Parts<'b> {
         (0..most).map(stand).collect()
     }
 
-    /// Of each list of certificates in which nothing is nobody's, who is in it first.
+    /// The first objects of each list of certificates in which each line is printed for an object.
     fn lists(&self) -> impl Iterator<Item = Vec<&Arc<ObjectRef>>> {
         let lists = self.files.iter().filter(|file| file.key.kind == FileKind::CrtList);
         lists.filter_map(|file| {
@@ -130,7 +130,7 @@ impl<'b> Parts<'b> {
         all
     }
 
-    /// A bundle of what is nobody's and the pieces of `objects`.
+    /// A bundle of the lines of no object and the pieces of `objects`.
     pub fn together(&self, objects: &ObjectSet) -> Bundle {
         let mut pieces = self.nobodys.clone();
         for (file, piece) in
@@ -184,7 +184,7 @@ impl<'b> Parts<'b> {
         }
     }
 
-    /// What may be named, and who has one of that name: sections, and files.
+    /// The names that may be used, and who has one of them: sections, and files.
     fn defined(&self) -> HashMap<&'b str, Vec<Arc<ObjectRef>>> {
         let mut defined: HashMap<&str, Vec<Arc<ObjectRef>>> = HashMap::new();
         for file in &self.files {
@@ -213,13 +213,13 @@ fn section(line: &str) -> Option<&str> {
     SectionKind::of(words.next()?).and_then(|_| words.next())
 }
 
-/// What may be a name anywhere in a text, such as among the settings of a map's entry.
+/// The words that may be names anywhere in a text, such as among the settings of a map's entry.
 fn names(text: &str) -> impl Iterator<Item = &str> {
     let is_of_names = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
     text.split(move |c| !is_of_names(c)).filter(|name| !name.is_empty())
 }
 
-/// What may be a name in a line: arguments in parentheses are words of their own, and `a/b` names the section `a`, too.
+/// The words that may be names in a line: arguments in parentheses are words of their own, and `a/b` names the section `a`, too.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let ends = |c: char| c.is_whitespace() || "()[]{},\"'%".contains(c);
     let words = text.split(ends).filter(|word| !word.is_empty());

@@ -1,9 +1,9 @@
-//! What a check says of a bundle, and what comes of a search.
+//! The ruling of a check on a bundle, and the outcome of a search.
 
 use haptic_model::{Diagnostic, ObjectRef};
 use std::sync::Arc;
 
-/// What a check says of a bundle.
+/// The ruling of a check on a bundle.
 #[derive(Clone, Debug)]
 pub enum Ruling {
     /// Nothing speaks against it.
@@ -17,7 +17,7 @@ pub enum Ruling {
 /// Objects, each with what is wrong.
 pub type FailingByCause = Vec<(Arc<ObjectRef>, Diagnostic)>;
 
-/// Who is at fault.
+/// The objects at fault.
 #[derive(Debug, Default)]
 pub struct FailureCauses {
     /// These are, each with what is wrong.
@@ -31,9 +31,9 @@ pub struct FailureCauses {
 /// Why no object is at fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Nobodys {
-    /// What templates print for no object, or for whichever object, is refused by itself.
+    /// The text that templates print for no object, or for whichever object, is refused by itself.
     Templates(Diagnostic),
-    /// What passed before does not pass any more, or comes to no end.
+    /// A bundle that passed before does not pass any more, or its check comes to no end.
     Machine(Diagnostic),
     /// All that changed passes by itself, and with what did not change.
     Nothing,
@@ -54,7 +54,7 @@ impl FailureCauses {
 }
 
 impl Ruling {
-    /// What it says against the bundle, first.
+    /// The first thing that it says against the bundle.
     #[must_use]
     pub fn why(&self) -> Option<&Diagnostic> {
         match self {

@@ -16,7 +16,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// So many reads of a block are remembered one by one; of a block with more, whole stores.
+/// The most reads of a block that are remembered one by one; of a block with more, whole stores are.
 const MOST_READS: usize = 64;
 /// What a stage behind the render refused costs everybody a check when it is tried again. The first time that is as soon as
 /// something changes that its block had read; after that, not before this rest, twice as long each time.
@@ -31,7 +31,7 @@ const PATIENT_WITH: u32 = 2;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// Who found it at fault.
+/// The stage that found it at fault.
 #[derive(Clone, Debug)]
 pub(super) enum FoundBy {
     /// A render, in milliseconds: it is tried again as soon as anything changes that its block had read.
@@ -47,7 +47,7 @@ pub(super) enum FoundBy {
     },
 }
 
-/// What one read gave when the object was found at fault.
+/// The result of one read when the object was found at fault.
 #[derive(Clone, Debug)]
 pub(super) struct ObservedRead {
     read: Read,
@@ -55,7 +55,7 @@ pub(super) struct ObservedRead {
     object: Option<Arc<Object>>,
 }
 
-/// What is rendered in the place of an object.
+/// The version that is rendered in the place of an object.
 #[derive(Clone, Debug)]
 pub(super) struct Replacement {
     pub object: Arc<Object>,
@@ -88,7 +88,7 @@ pub(super) struct QuarantineEntry {
     refused: Arc<Object>,
     instead: Option<Replacement>,
     found: FoundBy,
-    /// What everybody is told: the same memory from render to render.
+    /// The entry that everybody is told: the same memory from render to render.
     published: Arc<Quarantined>,
     /// When a change of what its block had read counts, and when it is tried again without one. Of one that is only suspected,
     /// the second counts.
@@ -135,7 +135,7 @@ impl QuarantineEntry {
         Self { refused, instead, found, published: Arc::new(published), rest, not_before }
     }
 
-    /// What is rendered in its place.
+    /// The version that is rendered in its place.
     pub fn instead(&self) -> Option<&Replacement> {
         self.instead.as_ref()
     }
@@ -233,12 +233,12 @@ impl ObservedRead {
     }
 }
 
-/// What one block's reads give now.
+/// The results that one block's reads have now.
 pub(super) fn seen_by(reads: Option<&[Read]>, snapshots: &Snapshots) -> Vec<ObservedRead> {
     seen(reads.map(|reads| [reads.into()]).as_ref().map(<[_; 1]>::as_slice), snapshots)
 }
 
-/// What reads give now. Of reads that are not known, or too many, all stores.
+/// The results that reads have now. Of reads that are not known, or too many, those of all stores.
 pub(super) fn seen(reads: Option<&[Arc<[Read]>]>, snapshots: &Snapshots) -> Vec<ObservedRead> {
     let mut all: Vec<Read> = Vec::new();
     for read in reads.into_iter().flatten().flat_map(|reads| reads.iter()) {

@@ -349,7 +349,7 @@ impl QuarantineState {
             let is_on_base = if entry.is_of_render() { all } else { checks };
             is_on_base && !entry.has_ended(object, given.snapshots, timing.now)
         });
-        self.trial.look(given, timing.now);
+        self.trial.advance(given, timing.now);
         let waiting = self.namespace_backoff.waiting(timing);
         self.release_suspects(&waiting, timing);
         self.throttle(&waiting, given, timing);

@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// So many refused bundles make a namespace throttled ...
+/// The number of refused bundles from which on a namespace is throttled ...
 const THROTTLED_FROM: u32 = 2;
 /// ... and after this time without another one, one of them is forgotten.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(300);
@@ -24,7 +24,7 @@ const SHARE_OF_OTHERS: u32 = 4;
 const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// Who was refused lately, by namespace.
+/// The namespaces that had bundles refused lately.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NamespaceBackoff(BTreeMap<Arc<str>, RefusalRecord>);
 

@@ -1,6 +1,6 @@
 //! The stores with what is held back replaced or taken out, kept up to date change by change.
 //!
-//! What stands in for an object stays the same piece of memory from render to render, so that its blocks are kept, too.
+//! A replacement of an object stays the same piece of memory from render to render, so that its blocks are kept, too.
 
 use super::entry::QuarantineEntry;
 use haptic_model::{ObjectRef, Snapshot, Snapshots};

@@ -24,15 +24,15 @@ use std::{
 
 /// A first configuration is at fault itself when more objects than this fail, and most of them.
 const FEW: usize = 2;
-/// What nobody can tell the end of is tried again after this, then after twice as long each time.
+/// A trial whose end nobody can tell is repeated after this, then after twice as long each time.
 const REST: Duration = Duration::from_secs(30);
 /// The machine may have been at fault: after this it is tried again though nothing has changed.
 const LONGEST_REST: Duration = Duration::from_secs(600);
-/// What it failed for counts at once when it changes the first time; then after this, and twice as long each time.
+/// A change of the cause counts at once the first time; then after this, and twice as long each time.
 const PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// What is known of the newest configuration.
+/// The facts about the newest configuration.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Trial {
     revision: u64,
@@ -54,12 +54,12 @@ struct ConfigRefusal {
     next_try: Option<Instant>,
 }
 
-/// What a configuration fails for, as far as that is known.
+/// The cause for which a configuration fails, as far as it is known.
 #[derive(Clone, Debug, Default)]
 struct RefusalCause {
     /// The object. Without it, or with another version, the configuration is tried again.
     evidence: Option<Arc<Object>>,
-    /// What that object's block had read; also with something else there.
+    /// The reads of that object's block; also with something else there.
     seen: Vec<ObservedRead>,
     /// Whether it may be something else.
     is_certain: bool,
@@ -74,7 +74,7 @@ struct ClusterVersion {
 
 impl Trial {
     /// Forgets what is known of another configuration, and what is to be tried again.
-    pub fn look(&mut self, given: &GivenInputs<'_>, now: Instant) {
+    pub fn advance(&mut self, given: &GivenInputs<'_>, now: Instant) {
         if self.revision != given.config.revision {
             *self = Self { revision: given.config.revision, ..Self::default() };
         }
@@ -147,7 +147,7 @@ impl Trial {
         given: &GivenInputs<'_>,
         timing: &RenderTiming<'_>,
     ) -> bool {
-        self.look(given, timing.now);
+        self.advance(given, timing.now);
         let Some(good) = report.good.as_ref().or(timing.good).filter(|good| is_new(given, good)) else {
             return false;
         };

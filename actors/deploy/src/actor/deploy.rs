@@ -281,7 +281,7 @@ impl DeployActor {
     /// When a known pod must be asked again how it is.
     fn next_check(&self) -> Instant {
         let interval = match &self.config {
-            Some(config) => config.spec.dataplane.drift_prevention_interval.or(Duration::from_secs(60)),
+            Some(config) => config.spec.dataplane.drift_prevention_interval.get(),
             // Nothing can be asked without a configuration; its arrival ends the wait.
             None => Duration::from_secs(3600),
         };

@@ -473,7 +473,7 @@ impl DeployAttempt {
 
     /// When HAProxy may be reloaded again.
     fn reload_allowed_at(&self) -> Option<Instant> {
-        let interval = self.config.spec.dataplane.min_deployment_interval.or(Duration::from_secs(2));
+        let interval = self.config.spec.dataplane.min_deployment_interval.get();
         Some(self.progress.last_reload? + interval)
     }
 

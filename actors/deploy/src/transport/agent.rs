@@ -39,7 +39,7 @@ impl AgentTransport {
     pub fn new(pod: &HaproxyPod, config: &ActiveConfig) -> Result<Self, TransportError> {
         Ok(Self {
             caller: Caller::new(PEER, pod, config)?,
-            apply_limit: config.spec.dataplane.deployment_timeout.or(Duration::from_secs(30)),
+            apply_limit: config.spec.dataplane.deployment_timeout.get(),
         })
     }
 

@@ -6,8 +6,12 @@ use super::{
     Config, Overview, OverviewProblem, PodOverview, PodStanding, ProblemSeverity, QuarantinedObjects,
     since_1970, text::ago,
 };
-use crate::readers::Readers;
+use crate::{
+    readers::Readers,
+    readiness::{NotReady, UnreadableResource},
+};
 use haptic_commentator::{HistoryEntry, MessageLevel};
+use haptic_config::ConfigState;
 use haptic_model::{
     Diagnostic, Findings, HaproxyPod, ObjectFinding, ObjectRef, PublishedInstead, Severity,
     pipeline::SetAside,
@@ -34,7 +38,8 @@ pub fn found(
 ) -> Vec<OverviewProblem> {
     let mut all = Vec::new();
     all.extend(of_config(&overview.config));
-    all.extend(readers.why_not_ready().iter().filter_map(|why| of_process(why, overview)));
+    let state = readers.config_state.latest();
+    all.extend(readers.why_not_ready().iter().filter_map(|why| of_process(why, overview, &state)));
     all.extend(readers.actors.why_not_observed().iter().map(|why| of_observer(why)));
     all.extend(readers.set_aside.latest().iter().flat_map(|set_aside| of_set_aside(set_aside)));
     all.extend(of_stores(overview));
@@ -123,15 +128,21 @@ pub(super) fn of_config(config: &Config) -> Vec<OverviewProblem> {
     }
 }
 
-/// A reason of `/readyz` that nothing else tells of.
-fn of_process(why: &str, overview: &Overview) -> Option<OverviewProblem> {
-    let is_shown = overview.config.why.iter().any(|known| why.contains(known.as_str()))
-        || overview
-            .stores
-            .iter()
-            .filter_map(|s| s.trouble.as_ref())
-            .any(|known| why.contains(known.as_str()));
-    (!is_shown).then(|| error("controller not ready", None, why))
+/// A reason of `/readyz` that nothing else tells of; `state`: how the newest configuration is.
+fn of_process(why: &NotReady, overview: &Overview, state: &ConfigState) -> Option<OverviewProblem> {
+    let has_trouble = |resource: &UnreadableResource| {
+        overview.stores.iter().any(|store| store.name == resource.name && store.trouble.is_some())
+    };
+    let is_shown = match why {
+        NotReady::NoConfig(_) => !overview.config.why.is_empty(),
+        NotReady::Unreadable(resource) => has_trouble(resource),
+        NotReady::NextConfigWaits(unreadable) => unreadable.iter().any(has_trouble),
+        NotReady::Credentials(why) => {
+            matches!(state, ConfigState::Invalid(problems) if problems.contains(why))
+        }
+        NotReady::Actor(_) | NotReady::Draining | NotReady::Unread(_) | NotReady::Webhook(_) => false,
+    };
+    (!is_shown).then(|| error("controller not ready", None, &why.to_string()))
 }
 
 /// A configuration that its render or its check refused. What objects change is in force.
@@ -393,7 +404,7 @@ fn of_flapping(history: &[Arc<HistoryEntry>]) -> Vec<OverviewProblem> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::overview::GenerationStage;
+    use crate::overview::{GenerationStage, StoreOverview};
     use haptic_commentator::{History, LogLine};
     use haptic_model::{Event, Generation, Instead};
     use serde_json::json;
@@ -431,6 +442,26 @@ mod tests {
             "it is wrong\nIt is not served: no good version of it is known (held back 90 s ago)"
         );
         assert!(began > 0 && super::began(4, &history.latest(9)).is_none());
+    }
+
+    #[test]
+    fn a_reason_not_to_be_ready_is_told_once() {
+        let store = StoreOverview {
+            name: "pods".into(),
+            trouble: Some("it is forbidden".into()),
+            ..StoreOverview::default()
+        };
+        let overview = Overview { stores: vec![store], ..Overview::default() };
+        let unreadable = |name: &str| UnreadableResource { name: name.into(), why: "it is forbidden".into() };
+        let secret = Diagnostic::error("basic", "there is no Secret");
+        let told = |why: NotReady, state: &ConfigState| of_process(&why, &overview, state).is_some();
+        let valid = ConfigState::Valid;
+        assert!(told(NotReady::Draining, &valid) && told(NotReady::Unreadable(unreadable("nodes")), &valid));
+        assert!(!told(NotReady::Unreadable(unreadable("pods")), &valid));
+        assert!(!told(NotReady::NextConfigWaits(vec![unreadable("nodes"), unreadable("pods")]), &valid));
+        assert!(told(NotReady::Credentials(secret.clone()), &valid));
+        assert!(!told(NotReady::Credentials(secret.clone()), &ConfigState::Invalid(vec![secret])));
+        assert!(told(NotReady::NoConfig(ConfigState::Deleted), &ConfigState::Deleted));
     }
 
     #[test]

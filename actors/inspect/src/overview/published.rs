@@ -331,12 +331,12 @@ mod tests {
             "time": "2026-01-01T00:09:00Z" })
     }
 
-    fn look(found: &ReadBackState) -> Overview {
+    fn overview_of(found: &ReadBackState) -> Overview {
         overview(found, NOW.parse().expect("a time"))
     }
 
     fn says(found: &ReadBackState, words: &[&str]) {
-        let text = anstream::adapter::strip_str(&text::as_text(&look(found))).to_string();
+        let text = anstream::adapter::strip_str(&text::as_text(&overview_of(found))).to_string();
         for word in words {
             assert!(text.contains(word), "no {word:?} in {text}");
         }
@@ -347,7 +347,7 @@ mod tests {
         let mut found = left(&json!([]), &json!([good_pod()]), &json!([]));
         found.status.validation_status = Some(ValidationStatus::Unknown);
         says(&found, &["accepted, and nothing of it has passed the checks"]);
-        assert!(look(&found).problems.iter().all(|problem| problem.what != "no configuration"));
+        assert!(overview_of(&found).problems.iter().all(|problem| problem.what != "no configuration"));
     }
 
     #[test]
@@ -392,7 +392,7 @@ mod tests {
         let mut found = left(&json!([]), &json!([good_pod()]), &json!([]));
         let Some(FoundLease { holder: Ok(Some(holder)), .. }) = &mut found.lease else { unreachable!() };
         holder.renewed = "2026-01-01T00:00:00Z".parse().unwrap();
-        let problems = look(&found).problems;
+        let problems = overview_of(&found).problems;
         assert_eq!(problems[0].what, "nobody leads");
         assert!(problems[0].why.contains("has not renewed it for 600 s"), "{:?}", problems[0]);
     }
@@ -414,7 +414,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_known_is_absent_and_what_is_has_the_same_names() {
-        let shown = serde_json::to_value(look(&left(&json!([]), &json!([good_pod()]), &json!([])))).unwrap();
+        let shown =
+            serde_json::to_value(overview_of(&left(&json!([]), &json!([good_pod()]), &json!([])))).unwrap();
         let pod = shown["pods"][0].as_object().unwrap();
         let names: Vec<&str> = pod.keys().map(String::as_str).collect();
         assert_eq!(names, ["deployed", "haproxy", "lastPlan", "pod", "running", "standing"]);
@@ -422,7 +423,7 @@ mod tests {
         assert!(shown.get("rendered").is_none() && shown["replica"].get("leads").is_none());
         let mut found = left(&json!([]), &json!([]), &json!([]));
         (found.published, found.events) = (Err("forbidden".into()), Err("forbidden".into()));
-        let shown = serde_json::to_value(look(&found)).unwrap();
+        let shown = serde_json::to_value(overview_of(&found)).unwrap();
         assert!(["pods", "quarantine", "recent"].iter().all(|part| shown.get(part).is_none()), "{shown}");
         assert_eq!(shown["restsOn"]["unknown"].as_array().unwrap().len(), 3);
     }

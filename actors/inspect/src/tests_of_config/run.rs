@@ -100,7 +100,7 @@ async fn one(
     let (compiled, version) = (suite.compiled.clone(), suite.version);
     let test = Arc::new(test);
     let looked_at = test.clone();
-    let work = tokio::task::spawn_blocking(move || look(&*compiled, bare, version, &looked_at));
+    let work = tokio::task::spawn_blocking(move || judged_subject(&*compiled, bare, version, &looked_at));
     let looked = match work.await {
         Ok(Ok(looked)) => looked,
         Ok(Err(problems)) => {
@@ -140,7 +140,7 @@ async fn one(
 }
 
 /// Renders, and judges everything that needs no process. An error is one of the fixtures.
-fn look(
+fn judged_subject(
     compiled: &dyn Compiled,
     bare: ActiveConfig,
     version: HaproxyVersion,

@@ -4,7 +4,7 @@ use super::ring_at_next;
 use crate::{
     certificate::{
         DefaultCertificate,
-        upkeep::{UpkeepFailure, look, publish, report},
+        upkeep::{UpkeepFailure, publish, read_or_make, report},
     },
     rounds::Rounds,
 };
@@ -69,8 +69,8 @@ impl CertificateActor {
         let began = *self.began.get_or_insert(now);
         let CertificateOptions { client, leadership, .. } = self.options.clone();
         // What changes from here on makes another look due.
-        let look = look(client, leadership, config.0.clone());
-        self.looking = Some(Work::start(context, look, move |found, actor: &mut Self, context| {
+        let reading = read_or_make(client, leadership, config.0.clone());
+        self.looking = Some(Work::start(context, reading, move |found, actor: &mut Self, context| {
             actor.looked(found, began, context);
         }));
     }

@@ -32,8 +32,6 @@ const FIRST_TIMEOUT: Duration = Duration::from_secs(5);
 const BACKOFF: Duration = Duration::from_secs(15);
 /// A new leader's first render takes up what it has read: until then it writes nothing that lacks this.
 const TAKING_UP: Duration = Duration::from_secs(5);
-/// How long a thing is kept if a configuration that is wrong does not say.
-const HOLD: Duration = Duration::from_secs(600);
 
 /// What a [`HostHoldsActor`] is built from; the same for each of its lives.
 #[derive(Clone)]
@@ -104,7 +102,7 @@ impl HostHoldsActor {
             return;
         }
         let Some(holds) = self.to_write() else { return self.rounds.ended(now, None) };
-        let hold = config.spec.controller.host_hold.or(HOLD);
+        let hold = config.spec.controller.host_hold.get();
         let (counting, is_empty) = (holds.is_counting(), holds.is_empty());
         let leadership = self.options.leadership.clone();
         let write = async move {

@@ -9,8 +9,8 @@ use kube::{
 use serde_json::json;
 use std::time::Duration;
 
-/// One call takes no longer.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The longest time of one call.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The Service `namespace/name`; `None` when there is none.
 ///
@@ -30,7 +30,7 @@ pub async fn write(client: &Client, change: &StatusChange) -> Result<(), String>
     let patch = Patch::Merge(json!({ "status": { "loadBalancer": { "ingress": change.addresses } } }));
     let params = PatchParams::default();
     let call = api.patch_status(&change.name.1, &params, &patch);
-    match tokio::time::timeout(PATIENCE, call).await {
+    match tokio::time::timeout(TIMEOUT, call).await {
         Ok(Err(kube::Error::Api(status))) if status.code == 404 => Ok(()),
         Ok(answer) => explained(answer, || "patch on ingresses/status (networking.k8s.io)".into()).map(drop),
         Err(_) => Err(late()),
@@ -41,7 +41,7 @@ async fn in_time<T>(
     call: impl Future<Output = kube::Result<T>>,
     right: impl Fn() -> String,
 ) -> Result<T, String> {
-    match tokio::time::timeout(PATIENCE, call).await {
+    match tokio::time::timeout(TIMEOUT, call).await {
         Ok(answer) => explained(answer, right),
         Err(_) => Err(late()),
     }
@@ -55,5 +55,5 @@ fn explained<T>(answer: kube::Result<T>, right: impl Fn() -> String) -> Result<T
 }
 
 fn late() -> String {
-    format!("the API server did not answer within {} s", PATIENCE.as_secs())
+    format!("the API server did not answer within {} s", TIMEOUT.as_secs())
 }

@@ -8,8 +8,8 @@ use kube::{
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// One call takes no longer.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The longest time of one call.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// One Secret.
 #[derive(Clone, Debug)]
@@ -61,14 +61,14 @@ impl SecretApi {
     }
 
     async fn in_time<T>(&self, verb: &str, call: impl Future<Output = kube::Result<T>>) -> Result<T, String> {
-        match tokio::time::timeout(PATIENCE, call).await {
+        match tokio::time::timeout(TIMEOUT, call).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(kube::Error::Api(status))) if status.code == 403 => {
                 let Self { namespace, name, .. } = self;
                 Err(format!("{}. Allow {verb} on Secret {name} in namespace {namespace}", status.message))
             }
             Ok(Err(error)) => Err(error.to_string()),
-            Err(_) => Err(format!("the API server did not answer within {} s", PATIENCE.as_secs())),
+            Err(_) => Err(format!("the API server did not answer within {} s", TIMEOUT.as_secs())),
         }
     }
 }

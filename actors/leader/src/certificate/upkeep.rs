@@ -21,7 +21,7 @@ const INTERVAL: Duration = Duration::from_secs(15);
 const FIRST_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The Secret of `config` as it is, or as this replica has just made it. Only the leader writes, which is read right before.
-pub(crate) async fn look(
+pub(crate) async fn read_or_make(
     client: Client,
     leadership: Topic<Leadership>,
     config: Arc<ActiveConfig>,

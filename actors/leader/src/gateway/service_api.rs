@@ -9,8 +9,8 @@ use kube::{
 use serde_json::Value;
 use std::{fmt, time::Duration};
 
-/// One call takes no longer.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The longest time of one call.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What is made for a Gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,7 +102,7 @@ impl ServiceApi {
         verb: &str,
         call: impl Future<Output = kube::Result<T>>,
     ) -> Result<T, (Option<u16>, String)> {
-        match tokio::time::timeout(PATIENCE, call).await {
+        match tokio::time::timeout(TIMEOUT, call).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(kube::Error::Api(status))) if status.code == 403 => {
                 let plural = kind.resource().plural;
@@ -110,7 +110,7 @@ impl ServiceApi {
             }
             Ok(Err(kube::Error::Api(status))) => Err((Some(status.code), status.message.clone())),
             Ok(Err(error)) => Err((None, error.to_string())),
-            Err(_) => Err((None, format!("the API server did not answer within {} s", PATIENCE.as_secs()))),
+            Err(_) => Err((None, format!("the API server did not answer within {} s", TIMEOUT.as_secs()))),
         }
     }
 }

@@ -8,8 +8,8 @@ use kube::{
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
-/// One call takes no longer.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The longest time of one call.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The API server.
 #[derive(Clone)]
@@ -74,12 +74,12 @@ impl GatewayStatusApi {
         verb: &str,
         call: impl Future<Output = kube::Result<T>>,
     ) -> Result<T, StatusFailure> {
-        let status = match tokio::time::timeout(PATIENCE, call).await {
+        let status = match tokio::time::timeout(TIMEOUT, call).await {
             Ok(Ok(answer)) => return Ok(answer),
             Ok(Err(kube::Error::Api(status))) => status,
             Ok(Err(error)) => return Err(StatusFailure::Failed(error.to_string())),
             Err(_) => {
-                let why = format!("the API server did not answer within {} s", PATIENCE.as_secs());
+                let why = format!("the API server did not answer within {} s", TIMEOUT.as_secs());
                 return Err(StatusFailure::Failed(why));
             }
         };

@@ -12,8 +12,8 @@ use kube::{
 use serde_json::json;
 use std::time::Duration;
 
-/// One call takes no longer.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The longest time of one call.
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// What the resource is, for those who list them.
 const LABEL: &str = "haproxy-haptic.org/record-of";
 
@@ -97,7 +97,7 @@ impl HostHoldsApi {
 }
 
 async fn in_time<T>(call: impl Future<Output = kube::Result<T>>) -> Result<T, HoldsFailure> {
-    match tokio::time::timeout(PATIENCE, call).await {
+    match tokio::time::timeout(TIMEOUT, call).await {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(kube::Error::Api(status))) if status.code == 403 => {
             let why = format!("{}. Allow list, create and patch on haproxygeneralfiles", status.message);
@@ -109,7 +109,7 @@ async fn in_time<T>(call: impl Future<Output = kube::Result<T>>) -> Result<T, Ho
         )),
         Ok(Err(error)) => Err(HoldsFailure::NotDone(error.to_string())),
         Err(_) => {
-            let why = format!("the API server did not answer within {} s", PATIENCE.as_secs());
+            let why = format!("the API server did not answer within {} s", TIMEOUT.as_secs());
             Err(HoldsFailure::NotDone(why))
         }
     }

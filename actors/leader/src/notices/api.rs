@@ -22,8 +22,8 @@ const CLUSTER_SCOPED: &str = "default";
 const LONGEST_NAME: usize = 200;
 /// So many digits tell the Events about an object apart.
 const DIGITS: usize = 32;
-/// One call takes no longer.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The longest time of one call.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Writes notices.
 #[derive(Clone)]
@@ -68,14 +68,14 @@ impl NoticeApi {
                 self.record(notice, &about).await
             }
         };
-        match tokio::time::timeout(PATIENCE, writing).await {
+        match tokio::time::timeout(TIMEOUT, writing).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(kube::Error::Api(status))) if status.code == 403 => Err(format!(
                 "{}. Allow create on events (events.k8s.io) in the namespaces of watched objects",
                 status.message
             )),
             Ok(Err(error)) => Err(error.to_string()),
-            Err(_) => Err(format!("the API server did not answer within {} s", PATIENCE.as_secs())),
+            Err(_) => Err(format!("the API server did not answer within {} s", TIMEOUT.as_secs())),
         }
     }
 

@@ -10,8 +10,8 @@ use kube::{
 use serde_json::json;
 use std::{collections::BTreeMap, time::Duration};
 
-/// One call takes no longer.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The longest time of one call.
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// Says which configuration an object belongs to.
 const LABEL: &str = "haproxy-haptic.org/configuration";
 /// The digest of the file that was written.
@@ -155,7 +155,7 @@ fn resource(plural: &str) -> ApiResource {
 }
 
 async fn in_time<T>(plural: &str, call: impl Future<Output = kube::Result<T>>) -> Result<T, String> {
-    match tokio::time::timeout(PATIENCE, call).await {
+    match tokio::time::timeout(TIMEOUT, call).await {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(kube::Error::Api(status))) if status.code == 403 => Err(format!(
             "{}. Allow list, get, create, patch and delete on {plural}, and patch on haproxycfgs/status",
@@ -165,6 +165,6 @@ async fn in_time<T>(plural: &str, call: impl Future<Output = kube::Result<T>>) -
             "the API server does not know {plural}. Install them with: haptic crd | kubectl apply -f -"
         )),
         Ok(Err(error)) => Err(error.to_string()),
-        Err(_) => Err(format!("the API server did not answer within {} s", PATIENCE.as_secs())),
+        Err(_) => Err(format!("the API server did not answer within {} s", TIMEOUT.as_secs())),
     }
 }

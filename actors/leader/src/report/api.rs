@@ -8,8 +8,8 @@ use kube::{
 use serde_json::json;
 use std::time::Duration;
 
-/// One call takes no longer.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The longest time of one call.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Reads and writes one configuration's status.
 #[derive(Clone)]
@@ -63,13 +63,13 @@ impl StatusApi {
 }
 
 async fn in_time<T>(call: impl Future<Output = kube::Result<T>>) -> Result<T, String> {
-    match tokio::time::timeout(PATIENCE, call).await {
+    match tokio::time::timeout(TIMEOUT, call).await {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(kube::Error::Api(status))) if status.code == 403 => Err(format!(
             "{}. Allow get on haproxytemplateconfigs and patch on haproxytemplateconfigs/status",
             status.message
         )),
         Ok(Err(error)) => Err(error.to_string()),
-        Err(_) => Err(format!("the API server did not answer within {} s", PATIENCE.as_secs())),
+        Err(_) => Err(format!("the API server did not answer within {} s", TIMEOUT.as_secs())),
     }
 }

@@ -11,7 +11,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio::time::Instant;
 
 /// A pod that is behind for this long without any progress is reported; until then it is only being brought up.
-pub const PATIENCE: Duration = Duration::from_secs(10);
+pub const LAG_TOLERATED: Duration = Duration::from_secs(10);
 
 /// The stage at which a generation failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,8 +179,8 @@ impl ReportedHealth {
 }
 
 impl Lag {
-    /// How the pods are at `now`.
-    pub fn look(
+    /// Takes the pods as they are at `now`, and returns how far they follow.
+    pub fn advance(
         &mut self,
         validated: Option<&Validated>,
         pods: &BTreeMap<HaproxyPod, PodState>,
@@ -196,7 +196,7 @@ impl Lag {
             if since.0 != state.deployed {
                 *since = (state.deployed, now);
             }
-            if now.duration_since(since.1) >= PATIENCE {
+            if now.duration_since(since.1) >= LAG_TOLERATED {
                 stuck.push((pod.to_string(), state.last_error.clone()));
             }
         }

@@ -56,7 +56,7 @@ impl StatusTask {
         }
         let validated = inputs.validated.as_deref();
         let accepted = inputs.accepted.as_deref();
-        let fleet = self.lag.look(validated, &inputs.pods, now);
+        let fleet = self.lag.advance(validated, &inputs.pods, now);
         self.is_catching = matches!(fleet, FleetHealth::Catching);
         let health = inputs.config_verdict.clone().map(|judgement| ReportedHealth {
             judgement,

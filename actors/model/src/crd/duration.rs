@@ -8,8 +8,11 @@ use std::{borrow::Cow, fmt, str::FromStr, time::Duration};
 ///
 /// An unreadable one is kept as written, so that validation reports it together with everything else.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Interval(String);
+#[serde(from = "String", into = "String")]
+pub struct Interval {
+    text: String,
+    duration: Option<Duration>,
+}
 
 impl Interval {
     /// As a duration.
@@ -17,32 +20,45 @@ impl Interval {
     /// # Errors
     /// A sentence that shows what was written and how it is written right.
     pub fn duration(&self) -> Result<Duration, String> {
-        let parsed = jiff::SignedDuration::from_str(&self.0).ok().and_then(|d| Duration::try_from(d).ok());
-        parsed.ok_or_else(|| format!("{:?} is not a duration like 500ms, 15s or 1m30s", self.0))
+        self.duration.ok_or_else(|| format!("{:?} is not a duration like 500ms, 15s or 1m30s", self.text))
     }
 
-    /// As a duration, or `fallback` for one that validation should have refused.
+    /// As a duration, in a configuration that was accepted: all that it has are readable. An unreadable one is zero.
     #[must_use]
-    pub fn or(&self, fallback: Duration) -> Duration {
-        self.duration().unwrap_or(fallback)
+    pub fn get(&self) -> Duration {
+        self.duration.unwrap_or_default()
     }
 
     /// As written.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.text
+    }
+}
+
+impl From<String> for Interval {
+    fn from(text: String) -> Self {
+        let duration = jiff::SignedDuration::from_str(&text).ok();
+        let duration = duration.and_then(|duration| Duration::try_from(duration).ok());
+        Self { text, duration }
     }
 }
 
 impl From<&str> for Interval {
     fn from(text: &str) -> Self {
-        Self(text.to_owned())
+        text.to_owned().into()
+    }
+}
+
+impl From<Interval> for String {
+    fn from(interval: Interval) -> Self {
+        interval.text
     }
 }
 
 impl fmt::Display for Interval {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.text)
     }
 }
 
@@ -71,5 +87,16 @@ mod tests {
         assert_eq!(read("1m30s"), Ok(Duration::from_secs(90)));
         assert!(read("soon").unwrap_err().contains("soon"));
         assert!(read("-1s").is_err());
+    }
+
+    #[test]
+    fn one_is_written_as_it_was_read() {
+        for (text, duration) in
+            [("60s", Duration::from_secs(60)), ("1m", Duration::from_secs(60)), ("soon", Duration::ZERO)]
+        {
+            let written = format!("{text:?}");
+            let interval: Interval = serde_json::from_str(&written).unwrap();
+            assert_eq!((interval.get(), serde_json::to_string(&interval).unwrap()), (duration, written));
+        }
     }
 }

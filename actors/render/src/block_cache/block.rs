@@ -1,4 +1,4 @@
-//! What an outermost object's block printed, and what it depended on.
+//! The block of an outermost object: its text, and the things that it depended on.
 
 use super::captured::{LookupResult, OuterLookup};
 use crate::output::effects::BlockEffects;
@@ -14,10 +14,10 @@ pub(crate) type SourcePosition = (u16, u32, u32);
 pub(crate) struct CachedBlock {
     pub site: Arc<BlockSite>,
     pub object: Arc<Object>,
-    /// What it read, by the numbers of the file's table of reads.
+    /// The things that it read, by the numbers of the file's table of reads.
     pub reads: Box<[u32]>,
     pub effects: Option<Box<BlockEffects>>,
-    /// What it printed, if anything.
+    /// The text that it printed, if any.
     pub fragment: Option<Fragment>,
     /// Bytes of framed text it was.
     pub bytes: usize,
@@ -32,13 +32,13 @@ pub(crate) struct BlockSite {
     pub block: usize,
     /// How many partials it stands in.
     pub depth: usize,
-    /// What its lines are indented by.
+    /// The indentation of its lines.
     pub indent: Box<str>,
-    /// What it looked up around itself.
+    /// The things that it looked up around itself.
     pub lookups: Box<[(OuterLookup, LookupResult)]>,
 }
 
-/// Which block, for which object, and how deep.
+/// The position of a block: which one, for which object, and how deep.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockPosition {
     /// The block's address in its compiled template.
@@ -48,7 +48,7 @@ pub(crate) struct BlockPosition {
     pub object: Arc<Object>,
     /// How many partials it stands in.
     pub depth: usize,
-    /// What its lines are indented by.
+    /// The indentation of its lines.
     pub indent: Box<str>,
 }
 

@@ -1,4 +1,4 @@
-//! What an object's block looks up around itself: names, `../`, `@index`, inline snippets.
+//! The looks of an object's block around itself: names, `../`, `@index`, inline snippets.
 //!
 //! Each look is noted with what it saw. A block printed before may stand again where every look would see the same.
 //! Nothing here decides what a name means; that is the engine's.
@@ -21,11 +21,11 @@ pub(crate) enum OuterLookup {
     Loop(usize, Arc<str>),
     /// `{{#*inline "name"}}`.
     Inline(Arc<str>),
-    /// A name, looked up so many scopes beyond the one that the block stands on.
+    /// A name, looked up a number of scopes beyond the one that the block stands on.
     Scoped(usize, Arc<str>),
 }
 
-/// What a look found.
+/// The result of a look.
 #[derive(Clone, Debug)]
 pub(crate) enum LookupResult {
     /// Nothing of that name.
@@ -120,7 +120,7 @@ impl Boundary {
 }
 
 impl LookupResult {
-    /// What is noted for a value.
+    /// The note of a value.
     ///
     /// # Errors
     /// Why it cannot be compared later.
@@ -198,7 +198,7 @@ pub(crate) struct Alike {
     compared: RefCell<Vec<(Value, Value, bool)>>,
 }
 
-/// So many comparisons are remembered.
+/// The most comparisons that are remembered.
 const COMPARED: usize = 8;
 
 impl Alike {

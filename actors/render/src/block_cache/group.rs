@@ -19,18 +19,18 @@ pub(crate) struct BlockGroup {
     pub size: usize,
 }
 
-/// What all blocks of a group have in common, or come to together.
+/// The things that all blocks of a group have in common, or come to together.
 #[derive(Debug)]
 pub(crate) struct WholeGroup {
     /// The first one's. Others may have seen something else around themselves.
     pub site: Arc<BlockSite>,
     /// The addresses of its objects, which the blocks hold.
     pub objects: Box<[usize]>,
-    /// What any of the blocks saw around itself. All that looked saw the same.
+    /// The things that any of the blocks saw around itself. All that looked saw the same.
     pub lookups: Box<[(OuterLookup, LookupResult)]>,
-    /// What any of them read, by number.
+    /// The things that any of them read, by number.
     pub reads: Box<[u32]>,
-    /// What they printed.
+    /// The text that they printed.
     pub run: TextRun,
     /// Bytes of framed text that was.
     pub bytes: usize,

@@ -1,4 +1,4 @@
-//! What a file's last render printed, block by block, and what each block depended on.
+//! The text of a file's last render, block by block, and the things that each block depended on.
 //!
 //! A block that an object was printed with is kept while its object is the same version, everything it read from stores
 //! is unchanged, and everything it looked up around itself is the same. A render is a pure function, so a block that
@@ -28,12 +28,12 @@ use std::{
 };
 use store_lists::StoreLists;
 
-/// What is kept of one file.
+/// The memory of one file.
 #[derive(Clone, Debug, Default)]
 pub struct FileCache {
     groups: Vec<Arc<BlockGroup>>,
     reads: ReadTable,
-    /// What was read outside of the blocks that are kept.
+    /// The reads outside of the blocks that are kept.
     outside: Box<[u32]>,
     /// The stores that were read, as they were.
     stores: BTreeMap<Arc<str>, Arc<Snapshot>>,
@@ -54,7 +54,7 @@ pub enum PrintedBlock {
     Fresh(Box<FreshBlock>),
 }
 
-/// Which block: the number of its group, and its number in that.
+/// The number of a block: that of its group, and its own in that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockNumber {
     group: usize,
@@ -68,7 +68,7 @@ pub struct FreshBlock {
     pub piece: Option<usize>,
     /// Its object.
     pub object: Arc<Object>,
-    /// What else it read.
+    /// The other reads.
     pub reads: Vec<Read>,
     pub(crate) site: BlockPosition,
     pub(crate) lookups: Vec<(OuterLookup, LookupResult)>,
@@ -85,7 +85,7 @@ pub struct CacheSize {
     pub blocks: usize,
     /// Blocks of the last render that could not be kept.
     pub uncacheable: usize,
-    /// Blocks that the last render printed anew.
+    /// Blocks that the last render printed again.
     pub printed: usize,
     /// Bytes of the blocks' text, origins and bookkeeping. Text and origins are shared with the last bundle.
     pub bytes: usize,
@@ -113,7 +113,7 @@ struct ReadTable {
     bound: u32,
 }
 
-/// What is kept, ready to be compared with stores as they are now.
+/// The memory, ready to be compared with stores as they are now.
 #[derive(Debug)]
 pub struct BlockCache<'k> {
     kept: &'k FileCache,
@@ -130,7 +130,7 @@ pub struct BlockCache<'k> {
     lists: Option<&'k StoreLists>,
 }
 
-/// So many blocks ahead are looked at before all of them are.
+/// The number of blocks ahead that are looked at before all of them are.
 const AHEAD: usize = 4;
 
 impl<'k> BlockCache<'k> {
@@ -292,7 +292,7 @@ impl FileCache {
         self.printed = 0;
     }
 
-    /// What is kept of a render that has been encoded. `fragments`: what became of each of its pieces; `refused`: those with
+    /// Takes a render that has been encoded. `fragments`: what became of each of its pieces; `refused`: those with
     /// values that cannot stand there, which are not kept.
     pub(crate) fn update(
         &mut self,
@@ -425,7 +425,7 @@ impl FileCache {
         self.reads.count = count;
     }
 
-    /// What the blocks of these objects read.
+    /// The reads of the blocks of these objects.
     pub(crate) fn reads_of(&self, objects: &mut BTreeMap<Arc<ObjectRef>, Vec<Read>>) {
         let mut keys = vec![None; self.reads.count as usize];
         for (resource, numbers) in &self.reads.numbers {

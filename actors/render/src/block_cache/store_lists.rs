@@ -10,7 +10,7 @@ use std::{
     },
 };
 
-/// Of more objects that have changed the list is made anew.
+/// Of more objects that have changed the list is made again.
 const MOST_CHANGES: usize = 64;
 
 /// The lists that were asked for, by store.
@@ -20,7 +20,7 @@ pub(crate) struct StoreLists(Mutex<BTreeMap<Arc<str>, StoreList>>);
 #[derive(Debug)]
 struct StoreList {
     store: Arc<Snapshot>,
-    /// Handles that nobody has read: templates read those that they take from a list anew.
+    /// Handles that nobody has read: templates read those that they take from a list again.
     handles: Arc<Vec<Value>>,
     /// Those of their objects in memory.
     addresses: Arc<Vec<usize>>,
@@ -54,7 +54,7 @@ impl StoreLists {
         found.map(|known| known.addresses.clone())
     }
 
-    /// A render of `snapshots` has ended: keeps what it used, or would have if all files had been printed anew, and what was not parsed.
+    /// A render of `snapshots` has ended: keeps what it used, or would have if all files had been printed again, and what was not parsed.
     pub fn end_render(&self, snapshots: &Snapshots) {
         self.lists().retain(|name, list| {
             let is_current = || snapshots.get(name).is_some_and(|now| now.is_unchanged_since(&list.store));
@@ -118,7 +118,7 @@ fn name_of(handle: &Value) -> Option<(&str, &str)> {
     handle.as_object().map(|object| names(object.reference()))
 }
 
-/// What stores are sorted by.
+/// The names that stores are sorted by.
 fn names(of: &ObjectRef) -> (&str, &str) {
     (&of.namespace, &of.name)
 }

@@ -1,4 +1,4 @@
-//! What every block of a render depends on: templates, configuration, fleet, limits.
+//! The context that every block of a render depends on: templates, configuration, fleet, limits.
 //!
 //! Nothing is kept from a render with another context.
 

@@ -4,7 +4,7 @@ use super::Rendering;
 use haptic_attribution::Faults;
 use haptic_model::{BundleFile, Diagnostic};
 
-/// What a render gave.
+/// The result of a render.
 type RenderResult = Result<Rendering, Faults>;
 
 /// The first difference between a render that kept what did not change and a full one; `None` when they are the same.

@@ -1,6 +1,6 @@
 //! One file, render after render: printed, encoded, and kept for the next time.
 //!
-//! A file whose stores have not changed is the same file again. Otherwise its fixed text is printed anew and blocks
+//! A file whose stores have not changed is the same file again. Otherwise its fixed text is printed again and blocks
 //! that would print the same are taken from the render before. Blocks that are at fault are not kept; a render that stops
 //! nothing of what is.
 
@@ -25,7 +25,7 @@ use std::{
     sync::Arc,
 };
 
-/// What is known of one file.
+/// The memory of one file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FileMemory {
     encoder: FileEncoder,
@@ -55,7 +55,7 @@ pub(crate) struct FileResult {
     pub added: Vec<AddedFile>,
 }
 
-/// What one render of all files has in common.
+/// The things that one render of all files has in common.
 #[derive(Clone, Copy)]
 pub(crate) struct Render<'r> {
     pub compiled: &'r dyn Compiled,
@@ -67,7 +67,7 @@ pub(crate) struct Render<'r> {
 }
 
 impl FileMemory {
-    /// What HAProxy reads the file as from now on. Values that were encoded for something else are printed anew.
+    /// Takes the format in which HAProxy reads the file from now on. Values that were encoded for another one are printed again.
     pub fn read_as(&mut self, reading: FileFormat) {
         if self.reading != reading {
             (self.reading, self.encoder, self.last) = (reading, FileEncoder::default(), None);
@@ -176,7 +176,7 @@ fn in_file(mut faults: Vec<Fault>, key: &FileKey) -> Vec<Fault> {
     faults
 }
 
-/// What the blocks had read whose values were refused.
+/// Notes the reads of blocks whose values were refused.
 fn know_reads(refused: &mut [Fault], blocks: &[PrintedBlock]) {
     if refused.is_empty() {
         return;

@@ -13,7 +13,7 @@ use crate::{
     block_cache::{CacheSize, store_lists::StoreLists},
     engine::compiled::{Compiled, ImpureBlock},
     functions::{check_name, path_of},
-    input::RenderJob,
+    job::RenderJob,
     servers::fleet_services::FleetServices,
 };
 use added::AddedFiles;
@@ -41,7 +41,7 @@ use uses::FileUses;
 /// Room for templates that nest deep; only what is used is taken.
 const STACK: usize = 16 << 20;
 
-/// In debug builds one of so many renders is checked against a full one.
+/// In debug builds one of this many renders is checked against a full one.
 const SAMPLED: u64 = 64;
 
 /// A finished render.
@@ -49,11 +49,11 @@ const SAMPLED: u64 = 64;
 pub struct Rendering {
     /// All files.
     pub bundle: Bundle,
-    /// What `warn` said.
+    /// The warnings of `warn`.
     pub warnings: Vec<Diagnostic>,
-    /// What is found at objects.
+    /// The findings at objects.
     pub findings: Findings,
-    /// What is decided about objects of the Gateway API.
+    /// The verdicts on objects of the Gateway API.
     pub gateway_verdicts: Arc<GatewayVerdicts>,
 }
 
@@ -72,7 +72,7 @@ pub struct Renderer {
     difference: Option<Diagnostic>,
 }
 
-/// Which renders are made a second time, in full, and compared.
+/// The renders that are made a second time, in full, and compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checked {
     /// None.
@@ -83,7 +83,7 @@ pub enum Checked {
     Always,
 }
 
-/// Blocks that had to be printed anew in the last render whatever had changed.
+/// Blocks that had to be printed again in the last render whatever had changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UncacheableBlock {
     /// The file that was printed.
@@ -157,12 +157,12 @@ impl Renderer {
         }
     }
 
-    /// What time the next render has, so that what a namespace had is kept for it. Without a time nothing is.
+    /// Sets the time of the next render, so that what a namespace had is kept for it. Without a time nothing is.
     pub fn set_time(&mut self, now: Instant) {
         self.routes.set_time(now);
     }
 
-    /// What date the next render has, so that it tells of certificates that expire.
+    /// Sets the date of the next render, so that it tells of certificates that expire.
     pub fn set_date(&mut self, date: SystemTime) {
         self.routes.set_date(date);
     }
@@ -172,7 +172,7 @@ impl Renderer {
         self.routes.remember(holds);
     }
 
-    /// What is kept for namespaces, and who has what others wait for, as of the last render; `None` before the first.
+    /// The holds of namespaces, and the holders of what others wait for, as of the last render; `None` before the first.
     #[must_use]
     pub fn holds(&self) -> Option<HostHolds> {
         self.routes.holds()
@@ -295,7 +295,7 @@ impl Renderer {
         RenderContext::new(compiled, config, fleet, limits).map(Arc::new)
     }
 
-    /// What the blocks of these objects read in the last render, as far as it is kept.
+    /// The reads of the blocks of these objects in the last render, as far as they are kept.
     #[must_use]
     pub fn reads_of<'o>(
         &self,
@@ -331,7 +331,7 @@ impl Renderer {
     }
 }
 
-/// What came of a file; none if it was not printed at all.
+/// The outcome of a file; none if it was not printed at all.
 type FileOutput = Option<Result<FileResult, Vec<Fault>>>;
 
 /// Runs `work` on each item, on as many threads as there are cores; results in the order of the items.

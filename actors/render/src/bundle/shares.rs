@@ -1,4 +1,4 @@
-//! Who takes too much of what all share.
+//! Shares of what all objects use together, and the objects that take too much of it.
 //!
 //! Where everybody's objects together do not fit, those of the namespaces that take most are left out, so far that the others fit:
 //! so nobody with little stands back for many with much, in however many namespaces they are.
@@ -11,7 +11,7 @@ use std::{
     sync::Arc,
 };
 
-/// What a namespace takes: all of it, and object by object.
+/// The use of a namespace: all of it, and object by object.
 type NamespaceUsage<'o> = (usize, Vec<(&'o Arc<ObjectRef>, usize)>);
 
 /// The objects that are beyond `most` of what `taken` says each of them takes, in the order in which they come.
@@ -46,7 +46,7 @@ pub(crate) fn beyond<'o>(
     beyond
 }
 
-/// What one namespace may have of it.
+/// The share of one namespace.
 #[derive(Clone, Copy, Debug)]
 enum NamespaceShare {
     Half,
@@ -70,13 +70,13 @@ impl NamespaceShare {
     }
 }
 
-/// What the objects of all namespaces share of one file.
+/// The share of one file that the objects of all namespaces have together.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FileShare {
     limit: Limit,
     most: usize,
     of_namespace: NamespaceShare,
-    /// What is counted, in the plural.
+    /// The things that are counted, in the plural.
     counted: &'static str,
     count: fn(&Fragment) -> usize,
     count_run: fn(&TextRun) -> usize,
@@ -155,7 +155,7 @@ impl FileShare {
         beyond(self.taken(text), most - of_none).iter().map(fault).collect()
     }
 
-    /// What each object's blocks have, where they have any.
+    /// The use of each object's blocks, where they have any.
     fn taken<'t>(&self, text: &'t Text) -> impl Iterator<Item = (&'t Arc<ObjectRef>, usize)> {
         let count = self.count;
         let of_objects =

@@ -1,4 +1,4 @@
-//! What haproxy.cfg reads each file as, so that values in a general file are encoded for what is made of it.
+//! The formats in which haproxy.cfg reads each file, so that values in a general file are encoded for them.
 //!
 //! A file that nothing is known to read is content. Nothing here looks at the files themselves.
 

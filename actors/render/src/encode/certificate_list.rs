@@ -8,7 +8,7 @@ use super::refusal::{Refusals, ValuePosition, ValueRefusal, control};
 
 /// HAProxy reads lines through a buffer of 65,536 bytes, with newline and final zero.
 const MAX_LINE: usize = 65_536 - 2;
-/// So many words it takes of a line: the file, options, and filters.
+/// The most words of a line: the file, options, and filters.
 const MAX_WORDS: usize = 2_048;
 
 /// Writes a line with values; all values fit as they are or are refused.

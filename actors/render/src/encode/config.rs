@@ -24,7 +24,7 @@ enum Escape {
     None,
     /// After a backslash.
     Backslash,
-    /// After `\x`, with so many digits to come.
+    /// After `\x`, with a number of digits to come.
     Hex(u8),
 }
 
@@ -41,7 +41,7 @@ enum VariableForm {
 /// Half of the buffer (`tune.bufsize`, unless set) that every sample, header and pattern of HAProxy must fit in.
 const MAX_WORD: usize = 8_192;
 
-/// So many words HAProxy takes of a line (`MAX_LINE_ARGS`).
+/// The most words of a line that HAProxy takes (`MAX_LINE_ARGS`).
 const MAX_WORDS: usize = 64;
 
 /// The lexer; kept from line to line for its memory only.
@@ -311,7 +311,7 @@ impl ConfigLexer {
         self.content.clear();
     }
 
-    /// What is wrong with a word that has values.
+    /// The fault of a word that has values.
     fn whole(&self, role: WordRole) -> Option<ValueRefusal> {
         let word = self.content.as_slice();
         if word.is_empty() {
@@ -398,7 +398,7 @@ fn fits_quantity(before: &[u8], text: &str) -> Result<(), ValueRefusal> {
     if starts_with_digit && allowed { Ok(()) } else { Err(ValueRefusal::Quantity) }
 }
 
-/// What an address may have of a value: host and port. Behind `unix@` or `/` of the template it is a path.
+/// The parts of an address that a value may be: host and port. Behind `unix@` or `/` of the template it is a path.
 fn fits_address(before: &[u8], text: &str) -> Result<(), ValueRefusal> {
     let path = before.iter().any(|b| matches!(b, b'@' | b'/'));
     let allowed = |c: &char| {

@@ -1,9 +1,9 @@
-//! What each word of a configuration line is to HAProxy: which words name things, are expressions, log-formats,
+//! The role of each word of a configuration line for HAProxy: which words name things, are expressions, log-formats,
 //! patterns or plain text, and where conditions begin.
 //!
 //! The tables list what is known; a word that is not listed is treated with the rules for all it might be.
 
-/// What a word is to HAProxy.
+/// The role of a word for HAProxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WordRole {
     /// The directive itself, or what it does: no value may choose it.
@@ -128,7 +128,7 @@ fn action(word: &[u8]) -> (&'static [WordRole], WordRole) {
     }
 }
 
-/// What a word is by the one before it, where no table says more.
+/// The role of a word by the one before it, where no table says more.
 fn after(word: &[u8]) -> Option<WordRole> {
     match word {
         b"lf-string" | b"lf-file" | b"location" | b"prefix" | b"scheme" | b"uri-lf" | b"body-lf"
@@ -188,7 +188,7 @@ fn is_flag(word: &[u8]) -> bool {
         || [&b"no-"[..], b"force-", b"send-proxy"].iter().any(|start| word.starts_with(start))
 }
 
-/// What is known of a line after some of its words.
+/// The facts about a line after some of its words.
 #[derive(Debug, Default)]
 pub(super) struct LineContext {
     /// Of all kinds.
@@ -225,7 +225,7 @@ impl LineContext {
         self.all
     }
 
-    /// What the next word is.
+    /// The role of the next word.
     pub fn role(&self) -> WordRole {
         if let Some(words) = self.acl {
             return if words == 0 { Expression } else { Pattern };

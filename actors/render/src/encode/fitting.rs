@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// Stands for a value: to HAProxy it is a letter, and no template has it.
 const VALUE: char = framing::VALUE;
 
-/// What `global` says of the process, and what the agent or the pod says instead.
+/// The lines of `global` about the process, for which the agent or the pod has its own.
 const OF_PROCESS: [&str; 6] = ["chroot", "daemon", "gid", "group", "uid", "user"];
 
 /// How one configuration's files are fitted. The default changes nothing.
@@ -20,7 +20,7 @@ const OF_PROCESS: [&str; 6] = ["chroot", "daemon", "gid", "group", "uid", "user"
 pub(crate) struct Fitting {
     /// Where files are, by their literal paths, where that is somewhere else.
     paths: BTreeMap<String, String>,
-    /// What all literal paths begin with.
+    /// The beginning of all literal paths.
     beginning: String,
     /// Whether the agent runs HAProxy.
     by_agent: bool,
@@ -29,7 +29,7 @@ pub(crate) struct Fitting {
 /// A line that was fitted.
 pub(super) struct Fitted {
     pub line: String,
-    /// What is no longer said.
+    /// The line that is left out.
     pub ignored: Option<String>,
 }
 

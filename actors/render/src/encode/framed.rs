@@ -59,7 +59,7 @@ impl<'l> LineSpan<'l> {
     }
 }
 
-/// What stands in framed text.
+/// A part of framed text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Item<'l> {
     Template(&'l str),

@@ -1,6 +1,6 @@
 //! Equal fragments are the same piece of memory from one generation of a file to the next.
 
-use super::{Encoded, FileFormat, Fitting, provenance::OutputPart};
+use super::{Encoded, fitting::Fitting, format::FileFormat, provenance::OutputPart};
 use crate::output::framing::FramedText;
 use haptic_attribution::Fault;
 use haptic_model::Diagnostic;
@@ -23,11 +23,11 @@ pub(crate) struct EncodedGeneration {
     pub text: Option<Text>,
     /// For each piece that is printed now: its fragment, where one is exactly the other.
     pub fragments: Vec<Option<Fragment>>,
-    /// What was refused.
+    /// The values that were refused.
     pub refused: Vec<Fault>,
     /// In which pieces.
     pub refused_pieces: BTreeSet<usize>,
-    /// What is ignored of what no object's block says.
+    /// The notices of ignored values outside of all objects' blocks.
     pub notices: Vec<Diagnostic>,
 }
 
@@ -78,7 +78,7 @@ impl FileEncoder {
         Ok(EncodedGeneration { text, fragments, refused, refused_pieces, notices })
     }
 
-    /// What fresh fragments can be equal to: those of the last generation that this one does not keep.
+    /// The fragments that fresh ones can be equal to: those of the last generation that this one does not keep.
     fn not_kept(&self, parts: &[OutputPart]) -> HashSet<InternedFragment> {
         let address = |part: &OutputPart| match part {
             OutputPart::KeptRun(run) => Some(run.address()),

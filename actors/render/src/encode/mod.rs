@@ -1,6 +1,6 @@
 //! The encoder: turns what the engine printed into a file in which every value is only a value.
 //!
-//! What a template says is structure, what an expression prints is a value. One pass over the framed text runs the
+//! A template's text is structure, an expression prints a value. One pass over the framed text runs the
 //! file kind's own lexer, encodes each value for the place it stands in, and refuses what no encoding can keep from
 //! being structure. Its marks become provenance: template line and object for every line of the file. Each line with values
 //! is then read again by a [proof] that shares nothing with all this.
@@ -13,6 +13,7 @@ mod config;
 mod directive;
 mod expression;
 mod fitting;
+mod format;
 mod framed;
 mod intern;
 mod map;
@@ -27,55 +28,18 @@ mod tests;
 use crate::output::framing::{FramedFragment, FramedText};
 pub(crate) use fitting::Fitting;
 use fitting::{Fitted, with_placeholders};
+pub use format::FileFormat;
 use framed::{LineEnd, LineSpan};
 use haptic_attribution::Fault;
-use haptic_model::{Diagnostic, FileKind};
+use haptic_model::Diagnostic;
 use haptic_text::Text;
 pub(crate) use intern::EncodedGeneration;
 pub use intern::FileEncoder;
 use proof::EncodingProof;
 use provenance::{OutputPart, Provenance};
+pub use refusal::MAX_REFUSALS;
 use refusal::Refusals;
 use std::collections::BTreeSet;
-
-/// At most this many refusals are reported for what a file prints outside of all objects' blocks.
-pub const MAX_REFUSALS: usize = 100;
-
-/// What HAProxy reads a file as.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FileFormat {
-    /// haproxy.cfg.
-    Config,
-    /// Keys with values, a line each.
-    Map,
-    /// Patterns, a line each.
-    Patterns,
-    /// A crt-list.
-    CertificateList,
-    /// PEM.
-    Certificate,
-    /// Bytes, or a response of HTTP.
-    #[default]
-    Content,
-    /// The body of a response.
-    Body,
-    /// The same as a log-format.
-    Format,
-    /// Something to be executed.
-    Code,
-}
-
-impl From<FileKind> for FileFormat {
-    fn from(kind: FileKind) -> Self {
-        match kind {
-            FileKind::Config => Self::Config,
-            FileKind::Map => Self::Map,
-            FileKind::CrtList => Self::CertificateList,
-            FileKind::Certificate => Self::Certificate,
-            FileKind::General => Self::Content,
-        }
-    }
-}
 
 /// Encodes all values of a file for their places and traces its lines to templates and objects.
 ///
@@ -100,7 +64,7 @@ struct Encoded {
     refused: Vec<Fault>,
     /// The pieces that have such values, where each piece is a fragment.
     refused_pieces: BTreeSet<usize>,
-    /// What is ignored of what no object's block says.
+    /// The notices of ignored values outside of all objects' blocks.
     notices: Vec<Diagnostic>,
 }
 

@@ -11,12 +11,12 @@ mod tokens;
 mod tests;
 
 use super::{
-    FileFormat,
+    format::FileFormat,
     framed::{FramedValue, LineSpan},
 };
 use tokens::Tokens;
 
-/// What a value would have changed.
+/// The change that a value would have made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Breach {
     /// There would be more lines, or fewer.
@@ -148,7 +148,7 @@ impl EncodingProof {
     }
 }
 
-/// What stands before the first value, and behind it.
+/// The text before the first value, and behind it.
 fn split(word: &[u8]) -> Option<(&[u8], &[u8])> {
     let at = word.windows(VALUE.len()).position(|part| part == VALUE)?;
     let (before, after) = word.split_at_checked(at)?;

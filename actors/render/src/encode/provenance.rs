@@ -12,7 +12,7 @@ use std::{ops::Range, sync::Arc};
 /// A template nobody knows: no index of [`Blame::templates`] is as large.
 const UNKNOWN_TEMPLATE: u16 = u16::MAX;
 
-/// What may be written around and within a value that is encoded.
+/// The characters that may be written around and within a value that is encoded.
 const ESCAPES: [char; 2] = ['\\', '\''];
 /// A longer line is not looked through for encoded values: HAProxy's buffer holds no more of one.
 const LONGEST_ESCAPED: usize = 16_384;
@@ -330,7 +330,7 @@ fn known<T>(names: &[T], index: u32) -> Result<(), MalformedText> {
     names.get(index as usize).map(|_| ()).ok_or(MalformedText("a name that is not in its table"))
 }
 
-/// Which of a file's names the current fragment has already, and as which number.
+/// The names of a file that the current fragment has already, each with its number.
 struct Slots {
     fragment: u32,
     /// Per name of the file: the last fragment that has it, and its number there.

@@ -1,7 +1,6 @@
-//! What is refused, where, why, and how to write it instead.
+//! Refusals of values: where, why, and how to write it instead.
 
 use super::{
-    MAX_REFUSALS,
     framed::{FramedValue, PrintPosition},
     proof::Breach,
 };
@@ -9,6 +8,9 @@ use crate::{output::framing::FramedText, value::UNSAID, warnings::cut};
 use haptic_attribution::faults::{Fault, FaultKind, MOST_OF_ONE};
 use haptic_model::Diagnostic;
 use std::collections::HashMap;
+
+/// At most this many refusals are reported for what a file prints outside of all objects' blocks.
+pub const MAX_REFUSALS: usize = 100;
 
 /// Where a value stands, in the words of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +96,7 @@ impl<'m> Refusals<'m> {
         self.fault(value, Diagnostic::error("structure", message).help(refusal.help()));
     }
 
-    /// What the proof found: the pass was about to let a value be more than a value.
+    /// Refuses a value by the proof: the pass was about to let it be more than a value.
     pub fn breach(&mut self, value: &FramedValue<'_>, breach: Breach) {
         let message = format!("internal error: the value {} would change {breach}", shown(value));
         tracing::error!("{message}");

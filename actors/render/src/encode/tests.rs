@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::output::framing;
-use haptic_model::ObjectRef;
+use haptic_model::{FileKind, ObjectRef};
 use std::sync::Arc;
 
 /// `«value»`, `«arg:value»` and `«lf:value»` stand for what the engine prints; all belong to `ingresses shop/cart`.

@@ -1,4 +1,4 @@
-//! What compiled templates can do, whatever languages they are written in, and what they give.
+//! Compiled templates, whatever languages they are written in, and the result of rendering them.
 //!
 //! A compiled template prints *framed* text (see [framing](crate::framing)); it never quotes anything for HAProxy, which is the
 //! encoder's work.
@@ -43,7 +43,7 @@ pub trait Compiled: Send + Sync + std::fmt::Debug {
         cache: Option<&BlockCache<'_>>,
     ) -> Result<RenderedFile, Vec<Fault>>;
 
-    /// Who this is: no other compilation has the same while this one, or a clone of it, is alive.
+    /// The identity: no other compilation has the same while this one, or a clone of it, is alive.
     fn identity(&self) -> &Arc<()>;
 
     /// The names of all templates, by number.
@@ -74,11 +74,11 @@ pub struct ImpureBlock {
 pub struct RenderedFile {
     /// Its framed text.
     pub framed: FramedText,
-    /// What was read outside of all objects' blocks.
+    /// The reads outside of all objects' blocks.
     pub outside: Vec<Read>,
     /// The outermost objects' blocks in order, when a [`BlockCache`] was given.
     pub blocks: Vec<PrintedBlock>,
-    /// What `warn` said.
+    /// The warnings of `warn`.
     pub warnings: Vec<Diagnostic>,
     /// Objects that `register_error` refused, and those whose blocks failed and printed nothing.
     pub faults: Vec<Fault>,

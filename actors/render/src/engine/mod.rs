@@ -1,4 +1,4 @@
-//! What templates are to the rest of HAPTIC, whatever languages they are written in.
+//! Templates as the rest of HAPTIC knows them, whatever languages they are written in.
 //!
 //! Only this file knows all languages: an evaluator of one is given the functions that print and walk parts of the others.
 
@@ -25,7 +25,8 @@ use crate::{
         EvaluationResult, Machine,
         cacheability::{CacheabilityWalk, Holds, LinePosition, PartPlace},
     },
-    handlebars, jinja,
+    handlebars,
+    jinja::{self, NextText},
     session::Session,
 };
 use haptic_model::{ActiveConfig, Diagnostic, FileKey, FileKind, HAProxyTemplateConfigSpec};
@@ -71,7 +72,7 @@ impl Compiled for Program {
                     handlebars::walk_part(&mut walk, block, Vec::new(), place);
                 }
                 CompiledTemplate::Jinja2(_) => {
-                    jinja::walk_file(&mut walk, number, file.kind != FileKind::General);
+                    jinja::walk_file(&mut walk, number, next_text(file));
                 }
             }
         }
@@ -93,10 +94,7 @@ impl Compiled for Program {
         let mut machine = Machine::new(&self.names, session, limits, print_part);
         let run = match part {
             CompiledTemplate::Handlebars(block) => handlebars::print(self, &mut machine, block, Vec::new()),
-            // A file that HAProxy reads by lines gets a line end behind it.
-            CompiledTemplate::Jinja2(_) => {
-                jinja::print_file(self, &mut machine, number, file.kind != FileKind::General)
-            }
+            CompiledTemplate::Jinja2(_) => jinja::print_file(self, &mut machine, number, next_text(file)),
         };
         machine.finish(run)
     }
@@ -148,9 +146,14 @@ impl CompileCache {
         Ok(compiled)
     }
 
-    /// What was compiled last.
+    /// The templates that were compiled last.
     #[must_use]
     pub fn last(&self) -> Option<&dyn Compiled> {
         self.0.as_ref().map(|(_, compiled)| &**compiled)
     }
+}
+
+/// A file that HAProxy reads by lines gets a line end behind it.
+fn next_text(file: &FileKey) -> NextText {
+    if file.kind == FileKind::General { NextText::Other } else { NextText::LineEnd }
 }

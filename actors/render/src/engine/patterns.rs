@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// So many are kept. Templates have few of their own; objects may bring any number.
+/// The most patterns that are kept. Templates have few of their own; objects may bring any number.
 const KEPT: usize = 64;
 /// Bytes that one may take to be kept: all of them together are a few megabytes.
 const SMALL: usize = 1 << 16;
@@ -22,7 +22,7 @@ impl PatternCache {
     /// `pattern` compiled.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The fault of it.
     pub fn compiled(&self, pattern: &Arc<str>) -> Result<Arc<Regex>, String> {
         if let Some(known) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(pattern) {
             return Ok(known.clone());

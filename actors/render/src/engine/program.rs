@@ -48,14 +48,14 @@ pub(crate) struct Snippet<'p> {
     pub name: &'p Arc<str>,
     pub number: u16,
     pub part: &'p CompiledTemplate,
-    /// What it looks up, if a part of another language prints it.
+    /// The names that it looks up, if a part of another language prints it.
     pub inputs: &'p BTreeSet<Arc<str>>,
 }
 
 /// Values that a part of another language gets.
 pub(crate) type PartInputs<'p> = Vec<(&'p Arc<str>, Value)>;
 
-/// What is to be known of a template beside its nodes.
+/// The facts about a template beside its nodes.
 #[derive(Debug, Default)]
 pub(crate) struct TemplateNotes {
     pub problems: Vec<Diagnostic>,
@@ -79,7 +79,7 @@ pub(crate) struct SnippetNeed {
     pub how: SnippetUse,
 }
 
-/// What a template does with a snippet.
+/// The use of a snippet by a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SnippetUse {
     Print,
@@ -208,13 +208,13 @@ impl Program {
         self.snippets.keys().map(|name| &**name)
     }
 
-    /// What is printed into that file.
+    /// The template that is printed into that file.
     pub fn file_part(&self, file: &FileKey) -> Option<(u16, &CompiledTemplate)> {
         let number = *self.files.get(file)?;
         Some((number, self.parts.get(usize::from(number))?))
     }
 
-    /// What is printed into files.
+    /// The templates that are printed into files.
     pub fn file_parts(&self) -> impl Iterator<Item = (&FileKey, u16, &CompiledTemplate)> {
         self.files
             .iter()

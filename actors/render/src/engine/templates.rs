@@ -4,7 +4,7 @@ use super::language::Language;
 use haptic_model::{FileKey, FileKind, HAProxyTemplateConfigSpec};
 use std::sync::Arc;
 
-/// What a template is for.
+/// The purpose of a template.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
     /// Printed into a file.
@@ -20,9 +20,9 @@ pub struct Template {
     pub name: Arc<str>,
     /// The field of the configuration that holds it: `templateSnippets.backend.template`.
     pub field: String,
-    /// What it is for.
+    /// The purpose of it.
     pub role: Role,
-    /// What it is written in.
+    /// The language of it.
     pub language: Language,
     /// Its text.
     pub source: Arc<str>,

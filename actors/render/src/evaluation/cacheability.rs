@@ -1,4 +1,4 @@
-//! Which objects' blocks may have to be printed in every render, told from the templates alone: what the walks over
+//! The objects' blocks that may have to be printed in every render, told from the templates alone: the parts that the walks over
 //! templates of every language share.
 //!
 //! The evaluators watch what a block really does; this says beforehand what it may do. It errs on the side of telling too
@@ -19,7 +19,7 @@ use std::{collections::BTreeSet, sync::Arc};
 /// Snippets nested deeper than this are taken for recursive.
 pub(crate) const DEEPEST: usize = 12;
 
-/// So many nodes are looked at: snippets that include any of many others could take forever. What is found until then
+/// The most nodes that are looked at: snippets that include any of many others could take forever. A block that is found until then
 /// is told.
 const MOST_STEPS: usize = 200_000;
 
@@ -65,7 +65,7 @@ pub(crate) struct PartPlace {
 pub(crate) type PartWalk =
     for<'p> fn(&mut CacheabilityWalk<'p>, Snippet<'p>, Vec<(&'p Arc<str>, Holds)>, PartPlace) -> LinePosition;
 
-/// What was found so far.
+/// The blocks that were found so far.
 pub(crate) struct CacheabilityWalk<'p> {
     pub program: &'p Program,
     walk_part: PartWalk,
@@ -90,7 +90,7 @@ impl<'p> CacheabilityWalk<'p> {
         (self.walk_part)(self, snippet, inputs, place)
     }
 
-    /// That so many more nodes are looked at; whether that is not too much.
+    /// Counts more nodes that are looked at; whether they are not too many.
     pub fn goes_on(&mut self, nodes: usize) -> bool {
         self.steps += nodes + 1;
         self.steps <= MOST_STEPS
@@ -109,7 +109,7 @@ impl<'p> CacheabilityWalk<'p> {
 }
 
 impl Holds {
-    /// What it may be that is the one or the other.
+    /// The objects that it may hold if it is the one or the other.
     pub fn or(self, other: Self) -> Self {
         match (self, other) {
             (one, Self::Nothing) => one,
@@ -119,12 +119,12 @@ impl Holds {
         }
     }
 
-    /// What a list or dict is that has it in it, whatever else.
+    /// The objects that a list or dict holds that has it in it, whatever else.
     pub fn or_deep(self) -> Self {
         if self == Self::Nothing { self } else { Self::Deep }
     }
 
-    /// What an item of it may be.
+    /// The objects that an item of it may hold.
     pub fn item(self) -> Self {
         match self {
             Self::List => Self::Object,
@@ -135,7 +135,7 @@ impl Holds {
         }
     }
 
-    /// What stands behind the key of it.
+    /// The objects behind the key of it.
     pub fn behind_key(self) -> Self {
         match self {
             Self::Pair => Self::Object,
@@ -150,7 +150,7 @@ impl Holds {
         matches!(self, Self::Object | Self::Pair | Self::Deep)
     }
 
-    /// What a function of the library gives, of arguments that hold that.
+    /// The objects that a function of the library gives, of arguments that hold those.
     pub fn given_by(function: &Function, arguments: Self) -> Self {
         match function.name {
             "list" | "fetch" | "routes" | "userlists" | "auth_targets" | "class_settings" => Self::List,

@@ -4,7 +4,7 @@ use crate::{engine::position::At, output::Passed};
 use haptic_model::{Diagnostic, Limit, ObjectRef};
 use std::sync::Arc;
 
-/// What an evaluator could not do.
+/// The failure of an evaluator.
 #[derive(Debug)]
 pub(crate) struct EvaluationFailure {
     pub message: String,

@@ -104,7 +104,7 @@ impl<'p> Machine<'p> {
         Ok(true)
     }
 
-    /// What was said since then was said at `at`.
+    /// Places the warnings since then at `at`.
     pub fn place_said(&self, before: (usize, usize), at: At) {
         let name = self.names.get(usize::from(at.template)).map_or("", |name| name);
         self.session.place_new(before, name, at.line, at.column);
@@ -170,7 +170,7 @@ impl<'p> Machine<'p> {
         self.including.pop();
     }
 
-    /// What came of it: the file, or who is at fault that there is none.
+    /// The outcome: the file, or the faults because of which there is none.
     pub fn finish(mut self, run: EvaluationResult) -> Result<RenderedFile, Vec<Fault>> {
         let beyond = self.output.faults();
         match run {

@@ -1,4 +1,4 @@
-//! What evaluators of every template language share: printing, calls of functions, snippets in snippets, objects' blocks.
+//! The parts that evaluators of every template language share: printing, calls of functions, snippets in snippets, objects' blocks.
 //!
 //! An evaluator knows what its language's names and blocks mean; nothing here does.
 

@@ -93,7 +93,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     ),
 ];
 
-/// What is below a dotted path.
+/// The value below a dotted path.
 pub(super) fn below(value: &Value, path: &str) -> Result<Value, String> {
     let mut here = value;
     for key in keypath::walk(path) {

@@ -7,7 +7,7 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// What a function is called with.
+/// The call of a function.
 pub struct Call<'c> {
     pub(super) function: &'static Function,
     pub(super) arguments: Vec<Value>,

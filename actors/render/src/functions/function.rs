@@ -16,7 +16,7 @@ pub const LONGEST_LIST: usize = 1_000_000;
 /// The longest text that a function makes of more than one.
 pub(crate) const LONGEST_TEXT: usize = 16 << 20;
 
-/// Whether a text of so many bytes may be made: known before it is.
+/// Whether a text of that length may be made: known before it is.
 pub(super) fn check_length(bytes: usize) -> Result<(), String> {
     if bytes > LONGEST_TEXT {
         return Err(format!("the result would be longer than {LONGEST_TEXT} bytes"));
@@ -29,15 +29,15 @@ pub(super) fn check_length(bytes: usize) -> Result<(), String> {
 pub struct Function {
     /// As templates call it.
     pub name: &'static str,
-    /// What it is about.
+    /// The subject of it.
     pub group: Group,
-    /// What it takes.
+    /// The arguments that it takes.
     pub arguments: &'static [Argument],
-    /// What it does, in a sentence or two.
+    /// The effect of it, in a sentence or two.
     pub doc: &'static str,
     /// A template, and what it prints.
     pub example: (&'static str, &'static str),
-    /// What kind of thing a call of it is.
+    /// The role of a call of it.
     pub role: Role,
     /// How a printed result is framed.
     pub frame: char,
@@ -46,7 +46,7 @@ pub struct Function {
 
 type Run = fn(&Call<'_>) -> Result<Value, String>;
 
-/// What a call of a function is.
+/// The role of a call of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Gives a value.
@@ -63,7 +63,7 @@ pub enum Role {
     Glob,
 }
 
-/// What functions are about, in the order they are listed.
+/// The subjects of functions, in the order they are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Group {
     /// Reading values.
@@ -91,13 +91,13 @@ pub enum Group {
 pub struct Argument {
     /// Its name in the documentation and in errors.
     pub name: &'static str,
-    /// What it must be.
+    /// The kind that it must be.
     pub kind: Kind,
     /// How often it may stand there.
     pub count: Count,
 }
 
-/// What an argument must be.
+/// The kind that an argument must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Anything but missing.

@@ -178,7 +178,7 @@ fn add_file(call: &Call<'_>) -> Result<Value, String> {
     Ok(path.into())
 }
 
-/// What is to be in an added file. One text that is whole already is not copied: many blocks may add the same.
+/// The content of an added file. One text that is whole already is not copied: many blocks may add the same.
 fn content(call: &Call<'_>) -> Arc<str> {
     if let [_] = call.rest(2)
         && call.text(2).ends_with('\n')
@@ -195,10 +195,10 @@ fn content(call: &Call<'_>) -> Arc<str> {
     content.into()
 }
 
-/// What a file may be called: its name never leads out of its folder.
+/// Checks the name of a file: it never leads out of its folder.
 ///
 /// # Errors
-/// What is wrong with the name.
+/// The fault of the name.
 pub fn check_name(key: &FileKey) -> Result<(), String> {
     let name = &*key.name;
     if key.kind == FileKind::Config {

@@ -1,4 +1,4 @@
-//! What people write for times, sizes and networks, as HAProxy's rules compute with it. What is none gives nothing, so
+//! Times, sizes and networks as people write them, as HAProxy's rules compute with them. A text that is none gives nothing, so
 //! that a template can say whose value it is.
 
 use super::{

@@ -176,7 +176,7 @@ fn key(call: &Call<'_>, from: usize) -> Key {
     call.rest(from).iter().filter_map(Value::printed).collect()
 }
 
-/// What `find` finds with what is known in this render.
+/// The result of `find` with the facts of this render.
 fn surrounded<F>(call: &Call<'_>, find: impl FnOnce(&Surroundings<'_>) -> F) -> F {
     let input = call.session.input();
     find(&Surroundings {

@@ -1,4 +1,4 @@
-//! Which objects' blocks may have to be printed in every render: how templates of this language are walked.
+//! The objects' blocks that may have to be printed in every render: how templates of this language are walked.
 
 use super::{
     node::{Block, CallNode, Expression, Include, NodeKind, SnippetName, TemplateNode},
@@ -15,11 +15,11 @@ use crate::{
 };
 use std::{cell::Cell, rc::Rc, sync::Arc};
 
-/// What names mean. Blocks inside take a copy; what a variable holds is shared.
+/// The meaning of names. Blocks inside take a copy; the value of a variable is shared.
 #[derive(Clone)]
 struct NameScope<'p> {
     names: Vec<(Arc<str>, Rc<Cell<Holds>>)>,
-    /// What `this` holds, innermost last.
+    /// The objects that `this` holds, innermost last.
     these: Vec<Holds>,
     inline: Vec<(Arc<str>, &'p Block)>,
     /// The outermost object's block, if any.
@@ -322,7 +322,7 @@ impl<'p> PurityWalk<'_, 'p> {
         }
     }
 
-    /// What an expression may hold, after a look at all it reads.
+    /// The objects that an expression may hold, after a look at all it reads.
     fn reads(&mut self, expression: &Expression, scope: &NameScope<'p>) -> Holds {
         match expression {
             Expression::Literal(_) => Holds::Nothing,

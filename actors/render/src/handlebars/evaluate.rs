@@ -23,7 +23,7 @@ struct TemplateEvaluator<'m, 'p> {
     machine: &'m mut Machine<'p>,
 }
 
-/// What a tag prints: a part of this language, inline or not, or one of another.
+/// The part that a tag prints: one of this language, inline or not, or one of another.
 #[derive(Clone, Copy)]
 enum Printed<'p> {
     Block(&'p Block),

@@ -1,4 +1,4 @@
-//! What somebody who knows Go's templates or Jinja writes into a tag, and how it is written here.
+//! Tags of Go's templates and of Jinja, and how they are written here.
 
 use crate::functions;
 use haptic_text::suggest::did_you_mean;

@@ -91,7 +91,7 @@ pub(crate) struct CallNode {
 }
 
 impl CallNode {
-    /// What a list of literals is, once for all evaluations: a list that something is pushed on is another one.
+    /// The value of a list of literals, once for all evaluations: a list that something is pushed on is another one.
     pub fn constant(&self) -> Option<Value> {
         let literal = |expression: &Expression| match expression {
             Expression::Literal(value) => Some(value.clone()),

@@ -1,4 +1,4 @@
-//! What names mean at one point of a render: block parameters, variables, `this`, `@index`.
+//! The meaning of names at one point of a render: block parameters, variables, `this`, `@index`.
 
 use super::{
     node::Block,
@@ -19,7 +19,7 @@ pub(super) struct BlockScope<'s, 't> {
     pub loop_state: Option<Loop>,
     variables: RefCell<Vec<(Arc<str>, Value)>>,
     inline: RefCell<Vec<(&'t str, &'t Block)>>,
-    /// What `{{> @partial-block}}` prints, and the scope it is printed in.
+    /// The block that `{{> @partial-block}}` prints, and the scope it is printed in.
     pub slot: Option<(&'t Block, &'s BlockScope<'s, 't>)>,
     is_partial: bool,
     /// Set on an outermost object's block: what is looked up further out is noted there.
@@ -103,7 +103,7 @@ impl<'s, 't> BlockScope<'s, 't> {
         }
     }
 
-    /// What a name is here; `this` is the value that the block is for.
+    /// The value of a name here; `this` is the value that the block is for.
     pub fn visible(&self, name: &Arc<str>) -> Result<Value, String> {
         match self.named(name) {
             Some(value) => Ok(value),
@@ -112,7 +112,7 @@ impl<'s, 't> BlockScope<'s, 't> {
         }
     }
 
-    /// `this`, so many blocks further out.
+    /// `this`, a number of blocks further out.
     fn this_of(&self, up: usize) -> Option<&Value> {
         let mut crossed = None;
         let mut inside = 0;
@@ -132,7 +132,7 @@ impl<'s, 't> BlockScope<'s, 't> {
         None
     }
 
-    /// What a look at `this` finds. The top of the context never changes while blocks are kept.
+    /// The result of a look at `this`. The top of the context never changes while blocks are kept.
     fn found(&self) -> Result<LookupResult, Uncacheable> {
         if self.outer.is_none() { Ok(LookupResult::Top) } else { LookupResult::of(Some(&self.this)) }
     }
@@ -187,7 +187,7 @@ impl<'s, 't> BlockScope<'s, 't> {
         Value::Missing
     }
 
-    /// What a look out of this scope, which is an object's block, sees.
+    /// The value that a look out of this scope, which is an object's block, sees.
     pub fn look_up(&self, lookup: &OuterLookup) -> Option<Value> {
         match lookup {
             OuterLookup::Name(name) => {

@@ -1,9 +1,9 @@
-//! Which objects' blocks may have to be printed in every render: how templates of this language are walked.
+//! The objects' blocks that may have to be printed in every render: how templates of this language are walked.
 
 mod expression;
 
 use super::{
-    lines,
+    lines::{self, NextText},
     node::{ExpressionKind, For, JinjaExpression, JinjaNode, Kind, Macro, NamedBlock, Target},
     possible::{Callable, Possible, PossibleScope},
 };
@@ -28,22 +28,25 @@ struct BlockWalk<'w, 'p> {
     line: LinePosition,
     /// Whether the line end that a block begins with may not have come yet.
     awaits: bool,
+    /// The text behind the node that is being walked.
+    next: NextText,
     /// Branches of the innermost scope that are being walked: what they declare may be declared or not.
     branches: usize,
     /// Snippets and macros that are being walked.
     depth: usize,
-    /// What is printed in place of blocks, innermost first.
+    /// The bodies that are printed in place of blocks, innermost first.
     blocks: Vec<(&'p str, Vec<&'p NamedBlock>)>,
     printing: Vec<(&'p str, usize)>,
     /// Whether the template that is being walked extends another one, so that its blocks are not printed where they stand.
     is_extending: bool,
 }
 
-/// Walks a file.
-pub(crate) fn walk_file(all: &mut CacheabilityWalk<'_>, number: u16, follows: bool) {
+/// Walks a file, behind which stands `next`.
+pub(crate) fn walk_file(all: &mut CacheabilityWalk<'_>, number: u16, next: NextText) {
     let place = PartPlace { block: None, line: LinePosition::Between, depth: 0 };
     let mut walk = BlockWalk::new(all, place);
-    walk.template(number, follows, 0);
+    walk.next = next;
+    walk.template(number, 0);
     walk.frame.end();
 }
 
@@ -61,7 +64,7 @@ pub(crate) fn walk_part<'p>(
     for (name, holds) in inputs {
         walk.declare(name, Possible::holding(holds));
     }
-    walk.template(number, false, 0);
+    walk.template(number, 0);
     walk.frame.end();
     walk.line
 }
@@ -75,6 +78,7 @@ impl<'w, 'p> BlockWalk<'w, 'p> {
             breaks_block: false,
             line: place.line,
             awaits: false,
+            next: NextText::Other,
             branches: 0,
             depth: place.depth,
             blocks: Vec::new(),
@@ -90,7 +94,7 @@ impl<'w, 'p> BlockWalk<'w, 'p> {
     }
 
     /// A template, or what it extends with its blocks in place.
-    fn template(&mut self, number: u16, follows: bool, extended: usize) {
+    fn template(&mut self, number: u16, extended: usize) {
         let Some(tree) = self.all.program.tree(number).filter(|_| extended < DEEPEST) else { return };
         for (name, block) in &tree.blocks {
             match self.blocks.iter_mut().find(|(known, _)| *known == &**name) {
@@ -100,40 +104,52 @@ impl<'w, 'p> BlockWalk<'w, 'p> {
         }
         let extending = tree.extending();
         let Some((before, rest @ [JinjaNode { kind: Kind::Extends(outer), .. }, ..])) = extending else {
-            return self.body(&tree.body, follows);
+            return self.last_body(&tree.body);
         };
-        self.body(before, false);
+        self.body(before);
         self.is_extending = true;
-        self.captured(|me| me.body(rest, false));
+        self.captured(|me| me.body(rest));
         self.is_extending = false;
         for snippet in self.snippets(outer) {
             let blocks = self.blocks.clone();
-            self.template(snippet.number, follows, extended + 1);
+            self.template(snippet.number, extended + 1);
             self.blocks = blocks;
         }
     }
 
     /// A template of its own in another one.
-    fn inner_template(&mut self, number: u16, follows: bool) {
+    fn inner_template(&mut self, number: u16) {
         let (blocks, printing) = (std::mem::take(&mut self.blocks), std::mem::take(&mut self.printing));
         let is_extending = std::mem::take(&mut self.is_extending);
-        self.template(number, follows, 0);
+        self.template(number, 0);
         (self.blocks, self.printing, self.is_extending) = (blocks, printing, is_extending);
     }
 
-    fn body(&mut self, body: &'p [JinjaNode], follows: bool) {
+    /// Nodes, whatever stands behind them.
+    fn body(&mut self, body: &'p [JinjaNode]) {
+        self.in_front_of(NextText::Other, |me| me.last_body(body));
+    }
+
+    fn in_front_of(&mut self, next: NextText, walk: impl FnOnce(&mut Self)) {
+        let before = std::mem::replace(&mut self.next, next);
+        walk(self);
+        self.next = before;
+    }
+
+    /// Nodes behind which stands what stands behind the node that is being walked.
+    fn last_body(&mut self, body: &'p [JinjaNode]) {
         if !self.all.goes_on(body.len()) {
             self.line = LinePosition::Inside;
             return;
         }
+        let last = self.next;
         for (number, node) in body.iter().enumerate() {
-            let follows =
-                body.get(number + 1).map_or(follows, |next| lines::begins_with_line_end(&next.kind));
-            self.node(node, follows);
+            let next = body.get(number + 1).map_or(last, NextText::of);
+            self.in_front_of(next, |me| me.node(node));
         }
     }
 
-    fn node(&mut self, node: &'p JinjaNode, follows: bool) {
+    fn node(&mut self, node: &'p JinjaNode) {
         match &node.kind {
             Kind::Text(segments) => {
                 if let Some(last) = segments.iter().rev().find(|segment| !segment.text.is_empty()) {
@@ -151,19 +167,19 @@ impl<'w, 'p> BlockWalk<'w, 'p> {
             Kind::If { test, body, otherwise } => {
                 self.reads(test);
                 self.branches += 1;
-                self.either(|me| me.body(body, follows), |me| me.body(otherwise, follows));
+                self.either(|me| me.last_body(body), |me| me.last_body(otherwise));
                 self.branches -= 1;
             }
             Kind::For(code) => {
                 let over = self.reads(&code.over);
-                self.for_items(code, node.at, &over, follows);
+                self.for_items(code, node.at, &over);
             }
             Kind::With { values, body } => {
                 let values: Vec<_> =
                     values.iter().map(|(target, value)| (target, self.reads(value))).collect();
                 self.scoped(|me| {
                     values.into_iter().for_each(|(target, value)| me.assign(target, value));
-                    me.body(body, follows);
+                    me.last_body(body);
                 });
             }
             Kind::Set { target, value } => {
@@ -171,12 +187,12 @@ impl<'w, 'p> BlockWalk<'w, 'p> {
                 self.assign(target, value);
             }
             Kind::SetBlock { target, filter, body } => {
-                self.captured(|me| me.scoped(|me| me.body(body, false)));
+                self.captured(|me| me.scoped(|me| me.body(body)));
                 filter.iter().for_each(|filter| _ = self.reads(filter));
                 self.assign(target, Possible::default());
             }
             Kind::Filter { filter, body } => {
-                self.captured(|me| me.scoped(|me| me.body(body, false)));
+                self.captured(|me| me.scoped(|me| me.body(body)));
                 self.reads(filter);
                 self.line = LinePosition::Inside;
             }
@@ -189,12 +205,12 @@ impl<'w, 'p> BlockWalk<'w, 'p> {
                 self.call(call, Some(caller));
                 self.line = LinePosition::Inside;
             }
-            Kind::Include { name, with_context, .. } => {
+            Kind::Include { name, options } => {
                 let before = self.line;
                 let mut ends = Vec::new();
                 for snippet in self.snippets(name) {
                     self.line = before;
-                    self.snippet(snippet, *with_context, follows);
+                    self.snippet(snippet, options.with_context);
                     ends.push(self.line);
                 }
                 self.line = if ends.is_empty() { before } else { join(ends) };
@@ -253,7 +269,7 @@ impl<'w, 'p> BlockWalk<'w, 'p> {
         let before = (self.line, self.awaits, self.breaks_block);
         (self.line, self.awaits, self.breaks_block) = (LinePosition::Between, false, false);
         self.all.captures += 1;
-        print(self);
+        self.in_front_of(NextText::Other, print);
         self.all.captures -= 1;
         (self.line, self.awaits, self.breaks_block) = before;
     }
@@ -295,7 +311,7 @@ impl<'w, 'p> BlockWalk<'w, 'p> {
         }
     }
 
-    fn for_items(&mut self, code: &'p For, at: At, over: &Possible<'p>, follows: bool) {
+    fn for_items(&mut self, code: &'p For, at: At, over: &Possible<'p>) {
         let item = over.item();
         if let Some(test) = &code.test {
             self.scoped(|me| {
@@ -305,7 +321,8 @@ impl<'w, 'p> BlockWalk<'w, 'p> {
         }
         let is_outermost = self.block.is_none() && item.holds().may_be_object();
         let may_be_plain = !is_outermost || item.holds() == Holds::Deep;
-        let moves = is_outermost && follows && !self.awaits && lines::lead(self.all.program, &code.body);
+        let is_before_line_end = self.next == NextText::LineEnd && !self.awaits;
+        let moves = is_outermost && is_before_line_end && lines::lead(self.all.program, &code.body);
         let before = self.line;
         // Twice: what one step leaves behind is what the next one finds.
         for _ in 0..2 {
@@ -321,7 +338,7 @@ impl<'w, 'p> BlockWalk<'w, 'p> {
         }
         let after = self.line;
         self.line = before;
-        self.scoped(|me| me.body(&code.otherwise, false));
+        self.scoped(|me| me.body(&code.otherwise));
         // Where line ends move, the loop prints its own, and what follows begins with one.
         self.line = if moves && !may_be_plain { LinePosition::Between } else { join([self.line, after]) };
     }
@@ -329,7 +346,7 @@ impl<'w, 'p> BlockWalk<'w, 'p> {
     /// One step of a loop, for what is no watched object or not the outermost one.
     fn step(&mut self, code: &'p For, at: At, item: Possible<'p>) {
         let (before, breaks) = (self.line, std::mem::take(&mut self.breaks_block));
-        self.loop_frame(code, at, item, |me| me.body(&code.body, false));
+        self.loop_frame(code, at, item, |me| me.body(&code.body));
         (self.line, self.breaks_block) = (join([before, self.line]), breaks);
     }
 
@@ -344,7 +361,7 @@ impl<'w, 'p> BlockWalk<'w, 'p> {
         let awaited = self.awaits;
         let end = self.loop_frame(code, at, Possible::holding(item), |me| {
             (me.block, me.breaks_block, me.line, me.awaits) = (Some(at), true, before, awaited || moves);
-            me.scoped(|me| me.body(&code.body, false));
+            me.scoped(|me| me.body(&code.body));
             let end = if moves { LinePosition::Between } else { me.line };
             if me.all.captures > 0 || awaited || join([before, end]) == LinePosition::Inside {
                 me.report(Uncacheable::InsideLine);
@@ -389,7 +406,7 @@ impl<'w, 'p> BlockWalk<'w, 'p> {
         }
     }
 
-    fn snippet(&mut self, snippet: Snippet<'p>, with_context: bool, follows: bool) {
+    fn snippet(&mut self, snippet: Snippet<'p>, with_context: bool) {
         if self.depth >= DEEPEST {
             self.line = LinePosition::Inside;
             return;
@@ -397,9 +414,7 @@ impl<'w, 'p> BlockWalk<'w, 'p> {
         self.depth += 1;
         match snippet.part {
             CompiledTemplate::Jinja2(_) => {
-                self.in_ending(self.template_frame(with_context), |me| {
-                    me.inner_template(snippet.number, follows);
-                });
+                self.in_ending(self.template_frame(with_context), |me| me.inner_template(snippet.number));
             }
             CompiledTemplate::Handlebars(_) => {
                 let names = snippet.inputs.iter().filter(|_| with_context);
@@ -423,7 +438,7 @@ impl<'w, 'p> BlockWalk<'w, 'p> {
             _ => "*",
         };
         for snippet in self.all.program.snippets_like(pattern) {
-            self.snippet(snippet, true, false);
+            self.in_front_of(NextText::Other, |me| me.snippet(snippet, true));
             if self.depth < DEEPEST {
                 self.line = LinePosition::Between;
             }
@@ -438,7 +453,7 @@ impl<'w, 'p> BlockWalk<'w, 'p> {
             }
             let frame = self.template_frame(with_context);
             self.depth += 1;
-            self.captured(|me| me.in_frame(frame.clone(), |me| me.inner_template(snippet.number, false)));
+            self.captured(|me| me.in_frame(frame.clone(), |me| me.inner_template(snippet.number)));
             self.depth -= 1;
             modules = modules.or(Possible::of_module(frame));
         }
@@ -454,11 +469,11 @@ impl<'w, 'p> BlockWalk<'w, 'p> {
             return;
         }
         self.printing.push((name, further));
-        self.scoped(|me| me.body(&block.body, false));
+        self.scoped(|me| me.body(&block.body));
         self.printing.pop();
     }
 
-    /// What a name, or a field of what it names, may be.
+    /// The value that a name, or a field of what it names, may have.
     fn lookup(&mut self, name: &str, field: Option<&str>) -> Possible<'p> {
         let (found, whys) = self.frame.lookup(name, field, self.block.is_some());
         whys.into_iter().for_each(|why| self.report(why));

@@ -22,7 +22,7 @@ use std::{cell::Cell, rc::Rc, sync::Arc};
 /// Arguments by name.
 pub(super) type NamedArguments<'p> = Vec<(Arc<str>, Operand<'p>)>;
 
-/// What this language has beside the function library.
+/// The names that this language has beside the function library.
 pub(super) const GLOBALS: [&str; 8] =
     ["range", "dict", "namespace", "cycler", "joiner", "register_error", "list", "super"];
 
@@ -83,7 +83,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         Ok(pairs)
     }
 
-    /// What a call gives; `caller` is the text of a `{% call %}` block.
+    /// The result of a call; `caller` is the text of a `{% call %}` block.
     pub fn call_with(
         &mut self,
         call: &'p JinjaExpression,
@@ -132,7 +132,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
                 Some((code, at)) => {
                     let (items, depth) = (self.loop_items(items)?, state.depth + 1);
                     self.machine.enter_snippet(&"loop".into())?;
-                    let text = self.capture(|me| me.for_items(code, items, at, depth, false))?;
+                    let text = self.capture(|me| me.for_items(code, items, at, depth))?;
                     self.machine.leave_snippet();
                     Ok(Operand::Markup(text.into()))
                 }
@@ -213,7 +213,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
             Some(_) => return Err(format!("the macro {:?} does not call caller()", code.name).into()),
             None => {}
         }
-        let text = self.capture(|me| me.body(&code.body, false));
+        let text = self.capture(|me| me.body(&code.body));
         self.frames.leave_to(length);
         let text = text?;
         self.machine.leave_snippet();
@@ -390,7 +390,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         found.ok_or_else(|| format!("register_error: no object of {resource:?} has the uid {uid:?}"))
     }
 
-    /// What is asked of all watched resources, or of one.
+    /// The result of a method of all watched resources, or of one.
     pub fn resource_method(
         &mut self,
         of: &Operand<'p>,

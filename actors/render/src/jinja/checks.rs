@@ -49,7 +49,7 @@ pub(super) const TESTS: [&str; 38] = [
 /// Whether there is such a test.
 ///
 /// # Errors
-/// Which could be meant.
+/// The checks that could be meant.
 pub(super) fn check(name: &str) -> Result<(), String> {
     if TESTS.contains(&name) {
         return Ok(());
@@ -128,7 +128,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
     }
 }
 
-/// What a template made is the same only as itself; 1, 1.0 and True are three values.
+/// Whether two values are the same. One that a template made is the same only as itself; 1, 1.0 and True are three values.
 fn is_same<'p>(one: &Operand<'p>, other: &Operand<'p>) -> EvaluationResult<bool> {
     let kind = |of: &Operand<'_>| (matches!(of, Operand::Value(Value::Bool(_))), of.whole().is_some());
     Ok(match (one, other) {

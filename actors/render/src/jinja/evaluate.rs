@@ -1,9 +1,12 @@
 //! Walks a template's nodes and prints.
 
 use super::{
-    lines,
+    lines::{self, NextText},
     looping::{LoopItems, LoopState, watched},
-    node::{CallArgument, ExpressionKind, For, JinjaExpression, JinjaNode, Kind, NamedBlock, Target},
+    node::{
+        CallArgument, ExpressionKind, For, IncludeOptions, JinjaExpression, JinjaNode, Kind, NamedBlock,
+        Target,
+    },
     operand::{Closure, Grown, Module, Operand},
     scope::ScopeStack,
 };
@@ -28,13 +31,13 @@ pub(super) struct JinjaEvaluator<'m, 'p> {
     program: &'p Program,
     pub machine: &'m mut Machine<'p>,
     pub frames: ScopeStack<'p>,
-    /// What is printed in place of blocks: for each name the bodies of the templates that have it, innermost first.
+    /// The bodies that are printed in place of blocks: for each name those of the templates that have it, innermost first.
     blocks: Vec<(&'p str, Vec<&'p NamedBlock>)>,
     /// The block being printed, and how many templates further out `super()` has led.
     pub printing: Vec<(&'p str, usize)>,
     /// The template that the one being printed extends.
     extended: Option<u16>,
-    /// What a filter without a subject is applied to.
+    /// The value that a filter without a subject is applied to.
     pub subject: Operand<'p>,
     /// Line ends that are printed by another than their own text.
     line_ends: LineEnds,
@@ -49,6 +52,8 @@ struct LineEnds {
     printed: bool,
     /// The block being printed has not come to its own.
     awaited: bool,
+    /// The text behind the node being printed.
+    next: NextText,
 }
 
 /// How a body ended.
@@ -86,9 +91,14 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
         self.grown.note(item, of);
     }
 
+    /// Prints a file's template, behind which stands `next`.
+    pub fn file(&mut self, number: u16, next: NextText) -> EvaluationResult {
+        self.line_ends.next = next;
+        self.template(number)
+    }
+
     /// Prints a template, or what it extends with its blocks in place.
-    /// Where a line end `follows` it, a loop at its end may print that.
-    pub fn template(&mut self, number: u16, follows: bool) -> EvaluationResult {
+    pub fn template(&mut self, number: u16) -> EvaluationResult {
         let mut next = Some(number);
         let mut extends = 0;
         while let Some(number) = next {
@@ -110,10 +120,10 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
             }
             self.extended = None;
             if let Some((before, rest)) = extending {
-                self.body(before, false)?;
-                self.capture(|me| me.body(rest, false))?;
+                self.body(before)?;
+                self.capture(|me| me.body(rest))?;
             } else {
-                self.body(&tree.body, follows)?;
+                self.last_body(&tree.body)?;
             }
             next = self.extended.take();
         }
@@ -121,24 +131,45 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
     }
 
     /// A template of its own: its blocks are not those of the one that it is printed in.
-    fn inner_template(&mut self, number: u16, follows: bool) -> EvaluationResult {
+    fn inner_template(&mut self, number: u16) -> EvaluationResult {
         let blocks = std::mem::take(&mut self.blocks);
         let printing = std::mem::take(&mut self.printing);
         let extended = self.extended.take();
-        let result = self.template(number, follows);
+        let result = self.template(number);
         (self.blocks, self.printing, self.extended) = (blocks, printing, extended);
         result
     }
 
-    pub fn body(&mut self, body: &'p [JinjaNode], follows: bool) -> EvaluationResult<Flow> {
+    /// Prints nodes, whatever stands behind them.
+    pub fn body(&mut self, body: &'p [JinjaNode]) -> EvaluationResult<Flow> {
+        self.in_front_of(NextText::Other, |me| me.last_body(body))
+    }
+
+    /// Prints nodes behind which stands what stands behind the node being printed.
+    fn last_body(&mut self, body: &'p [JinjaNode]) -> EvaluationResult<Flow> {
+        let next = self.line_ends.next;
+        self.in_front_of(next, |me| me.nodes(body, next))
+    }
+
+    fn in_front_of<T>(
+        &mut self,
+        next: NextText,
+        print: impl FnOnce(&mut Self) -> EvaluationResult<T>,
+    ) -> EvaluationResult<T> {
+        let before = std::mem::replace(&mut self.line_ends.next, next);
+        let result = print(self);
+        self.line_ends.next = before;
+        result
+    }
+
+    fn nodes(&mut self, body: &'p [JinjaNode], last: NextText) -> EvaluationResult<Flow> {
         for (number, node) in body.iter().enumerate() {
             if let Kind::Text(segments) = &node.kind {
                 self.text(segments);
                 continue;
             }
-            let follows =
-                body.get(number + 1).map_or(follows, |next| lines::begins_with_line_end(&next.kind));
-            match self.node(node, follows).map_err(|failure| self.machine.failed(failure, node.at))? {
+            self.line_ends.next = body.get(number + 1).map_or(last, NextText::of);
+            match self.node(node).map_err(|failure| self.machine.failed(failure, node.at))? {
                 Flow::On => {}
                 flow => return Ok(flow),
             }
@@ -157,7 +188,7 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
         self.machine.text(rest);
     }
 
-    fn node(&mut self, node: &'p JinjaNode, follows: bool) -> EvaluationResult<Flow> {
+    fn node(&mut self, node: &'p JinjaNode) -> EvaluationResult<Flow> {
         match &node.kind {
             Kind::Text(segments) => self.text(segments),
             Kind::Print(expression) => {
@@ -168,9 +199,9 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
             Kind::Do(expression) => _ = self.said_at(node.at, |me| me.evaluate(expression))?,
             Kind::If { test, body, otherwise } => {
                 let is_true = self.evaluate(test)?.is_true();
-                return self.body(if is_true { body } else { otherwise }, follows);
+                return self.last_body(if is_true { body } else { otherwise });
             }
-            Kind::For(for_loop) => self.for_loop(for_loop, node.at, follows)?,
+            Kind::For(for_loop) => self.for_loop(for_loop, node.at)?,
             Kind::With { values, body } => {
                 let mut evaluated = Vec::with_capacity(values.len());
                 for (target, value) in values {
@@ -180,7 +211,7 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
                     for (target, value) in evaluated {
                         me.assign(target, value)?;
                     }
-                    me.body(body, follows)
+                    me.last_body(body)
                 });
             }
             Kind::Set { target, value } => {
@@ -189,7 +220,7 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
             }
             Kind::SetBlock { target, filter, body } => {
                 let mut value = Operand::Markup(
-                    self.capture(|me| me.within(ScopeStack::enter, |me| me.body(body, false)))?.into(),
+                    self.capture(|me| me.within(ScopeStack::enter, |me| me.body(body)))?.into(),
                 );
                 if let Some(filter) = filter {
                     value = self.filtered(value, filter)?;
@@ -198,7 +229,7 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
             }
             Kind::Filter { filter, body } => {
                 let value = Operand::Markup(
-                    self.capture(|me| me.within(ScopeStack::enter, |me| me.body(body, false)))?.into(),
+                    self.capture(|me| me.within(ScopeStack::enter, |me| me.body(body)))?.into(),
                 );
                 let value = self.filtered(value, filter)?;
                 self.print(&value, filter, node.at)?;
@@ -212,9 +243,7 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
                 let value = self.call_with(call, Some(caller))?;
                 self.print(&value, call, node.at)?;
             }
-            Kind::Include { name, ignores_missing, with_context } => {
-                self.include(name, *ignores_missing, *with_context, follows)?;
-            }
+            Kind::Include { name, options } => self.include(name, *options)?,
             Kind::Import { template, name, with_context } => {
                 let module = self.import(template, *with_context)?;
                 self.frames.set(name, Operand::Module(module));
@@ -237,7 +266,7 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
         Ok(Flow::On)
     }
 
-    /// What is said meanwhile is said at that place.
+    /// Places warnings that are made meanwhile.
     fn said_at<T>(
         &mut self,
         at: At,
@@ -262,7 +291,7 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
         result
     }
 
-    /// What is printed meanwhile, as framed text.
+    /// The text that is printed meanwhile, framed.
     pub fn capture<T>(
         &mut self,
         print: impl FnOnce(&mut Self) -> EvaluationResult<T>,
@@ -332,12 +361,12 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
         Ok(())
     }
 
-    fn for_loop(&mut self, code: &'p For, at: At, follows: bool) -> EvaluationResult {
+    fn for_loop(&mut self, code: &'p For, at: At) -> EvaluationResult {
         let items = self.looped(&code.over)?;
-        self.for_items(code, items, at, 0, follows)
+        self.for_items(code, items, at, 0)
     }
 
-    /// What a loop over an expression runs over.
+    /// The items that a loop over an expression runs over.
     fn looped(&mut self, over: &'p JinjaExpression) -> EvaluationResult<LoopItems<'p>> {
         if let Some(of) = has_items(over)
             && let Operand::Store(name) = self.evaluate(of)?
@@ -373,7 +402,6 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
         mut items: LoopItems<'p>,
         at: At,
         depth: usize,
-        follows: bool,
     ) -> EvaluationResult {
         let home = code.recursive.then_some((code, at));
         if let Some(test) = &code.test {
@@ -394,13 +422,15 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
             items = LoopItems::Operands(kept);
         }
         if items.len() == 0 {
-            self.within(ScopeStack::enter, |me| me.body(&code.otherwise, false))?;
+            self.within(ScopeStack::enter, |me| me.body(&code.otherwise))?;
             return Ok(());
         }
         let is_outermost =
             || self.machine.session.owner().is_none() && items.objects().any(|object| object.is_some());
-        let moves_line_ends =
-            follows && !self.line_ends.awaited && is_outermost() && lines::lead(self.program, &code.body);
+        let moves_line_ends = self.line_ends.next == NextText::LineEnd
+            && !self.line_ends.awaited
+            && is_outermost()
+            && lines::lead(self.program, &code.body);
         let last = RefCell::new(None);
         let state = Rc::new(LoopState { items, index: Cell::new(0), depth, last, recursive: home });
         if moves_line_ends {
@@ -434,7 +464,7 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
         Ok(())
     }
 
-    /// Whether so many steps of a loop stand again at once.
+    /// The number of steps of a loop that are printed again at once.
     fn group_hit(
         &mut self,
         code: &'p For,
@@ -454,10 +484,10 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
 
     fn step_body(&mut self, code: &'p For, at: At, moves_line_ends: bool) -> EvaluationResult<Flow> {
         if !moves_line_ends {
-            return self.body(&code.body, false);
+            return self.body(&code.body);
         }
         self.line_ends.awaited = true;
-        let result = self.body(&code.body, false);
+        let result = self.body(&code.body);
         let has_come = !std::mem::take(&mut self.line_ends.awaited);
         if has_come && result.is_ok() {
             self.machine.output.line_end(at.place());
@@ -535,19 +565,13 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
         snippet.refuse(SnippetUse::Extend).map_or(Ok(snippet), Err)
     }
 
-    fn include(
-        &mut self,
-        name: &'p JinjaExpression,
-        ignores_missing: bool,
-        with_context: bool,
-        follows: bool,
-    ) -> EvaluationResult {
+    fn include(&mut self, name: &'p JinjaExpression, options: IncludeOptions) -> EvaluationResult {
         let snippet = match self.snippet_of(name)? {
             Ok(snippet) => snippet,
-            Err(_) if ignores_missing => return Ok(()),
+            Err(_) if options.ignores_missing => return Ok(()),
             Err(name) => return Err(self.program.unknown(&name)),
         };
-        self.snippet(snippet, with_context, follows)
+        self.snippet(snippet, options.with_context)
     }
 
     fn glob(&mut self, pattern: &'p JinjaExpression, indent: &str) -> EvaluationResult {
@@ -559,19 +583,19 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
         };
         for snippet in self.program.snippets_like(&pattern) {
             let before = self.machine.output.indent(indent);
-            let result = self.snippet(snippet, true, false);
+            let result = self.in_front_of(NextText::Other, |me| me.snippet(snippet, true));
             self.machine.output.dedent(before, result.is_ok());
             result?;
         }
         Ok(())
     }
 
-    fn snippet(&mut self, snippet: Snippet<'p>, with_context: bool, follows: bool) -> EvaluationResult {
+    fn snippet(&mut self, snippet: Snippet<'p>, with_context: bool) -> EvaluationResult {
         self.machine.enter_snippet(snippet.name)?;
         match snippet.part {
             CompiledTemplate::Handlebars(_) => self.foreign(snippet, with_context)?,
             CompiledTemplate::Jinja2(_) => {
-                self.within(entering(with_context), |me| me.inner_template(snippet.number, follows))?;
+                self.within(entering(with_context), |me| me.inner_template(snippet.number))?;
             }
         }
         self.machine.leave_snippet();
@@ -599,7 +623,7 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
         let mut names = Vec::new();
         self.capture(|me| {
             me.within(entering(with_context), |me| {
-                me.inner_template(number, false)?;
+                me.inner_template(number)?;
                 names = me.frames.take_names();
                 Ok(())
             })
@@ -624,7 +648,7 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
             return Err(format!("the block {name:?} prints itself").into());
         }
         self.printing.push((name, further));
-        let result = self.within(ScopeStack::enter, |me| me.body(&block.body, false));
+        let result = self.within(ScopeStack::enter, |me| me.body(&block.body));
         self.printing.pop();
         result?;
         Ok(())

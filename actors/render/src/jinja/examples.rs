@@ -15,7 +15,7 @@ use crate::{
     value::Value,
 };
 
-/// What this language says in words of its own.
+/// The examples that this language has in words of its own.
 const OWN: [(&str, &str, &str); 7] = [
     ("default", "{{ nothing | default(\"fallback\") }} {{ 0 | default(5) }}", "fallback 0"),
     (
@@ -34,7 +34,7 @@ const OWN: [(&str, &str, &str); 7] = [
     ("in", "{{ \"GET\" in [\"GET\", \"HEAD\"] }}", "True"),
 ];
 
-/// What an item of a loop is called that has no name.
+/// The name of an item of a loop that has none.
 const ITEM: &str = "item";
 
 /// How `function` is called: `sort_by(list, path[, order])`. What is no function in this language has its name alone.

@@ -1,4 +1,4 @@
-//! What expressions give.
+//! The values of expressions.
 
 use super::{
     evaluate::JinjaEvaluator,
@@ -155,7 +155,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         Ok(self.top(name)?.unwrap_or(Operand::UNDEFINED))
     }
 
-    /// What every template sees: the context, `resources`, the watched resources by name.
+    /// The names that every template sees: the context, `resources`, the watched resources by name.
     pub fn top(&self, name: &str) -> Result<Option<Operand<'p>>, String> {
         let input = self.machine.session.input();
         if let Some(value) = input.context.field(name)? {
@@ -239,7 +239,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         self.new_list(kept)
     }
 
-    /// What a loop over it sees.
+    /// The items that a loop over it sees.
     pub fn items(&mut self, of: &Operand<'p>) -> EvaluationResult<Vec<Operand<'p>>> {
         let items: Vec<Operand<'p>> = match of {
             Operand::List(list) => list.items.borrow().clone(),
@@ -315,8 +315,8 @@ pub(super) fn source(expression: &JinjaExpression) -> String {
         ExpressionKind::Name(name) => name.to_string(),
         ExpressionKind::Field(of, field) => format!("{}.{field}", source(of)),
         ExpressionKind::Item(pair) => format!("{}[{}]", source(&pair.0), source(&pair.1)),
-        ExpressionKind::Filter(name, Some(of), _) => format!("{} | {}", source(of), name.as_str()),
-        ExpressionKind::Filter(name, None, _) => name.as_str().to_owned(),
+        ExpressionKind::Filter(filter, Some(of), _) => format!("{} | {}", source(of), filter.name),
+        ExpressionKind::Filter(filter, None, _) => filter.name.to_string(),
         ExpressionKind::Call(of, _) => format!("{}(…)", source(of)),
         _ => "this expression".into(),
     }

@@ -1,11 +1,10 @@
 //! From minijinja's tree to nodes. Nothing else knows that crate: its tree has no stable interface.
 
 use super::{
-    checks,
-    filters::{self, FilterName},
+    checks, filters,
     node::{
-        Body, CallArgument, Comparison, ExpressionKind, For, JinjaExpression, JinjaNode, Kind, Macro,
-        MacroParameter, NamedBlock, Operator, Takes, Target, Tree,
+        Body, CallArgument, Comparison, ExpressionKind, For, IncludeOptions, JinjaExpression, JinjaNode,
+        Kind, Macro, MacroParameter, NamedBlock, Operator, Takes, Target, Tree,
     },
 };
 use crate::{
@@ -37,10 +36,10 @@ const MOST_LINES: usize = u16::MAX as usize;
 /// walks or drops the tree, calls itself for each level, and a stack that is over ends the whole program.
 const DEEPEST_TAG: usize = 500;
 
-/// So many blocks may stand in one another; an `elif` stands in the `if`, as the parser takes it.
+/// The most blocks in one another; an `elif` stands in the `if`, as the parser takes it.
 const DEEPEST_BLOCK: usize = 300;
 
-/// What is wrong with a template, from line and column 1.
+/// The fault of a template, from line and column 1.
 #[derive(Debug)]
 pub(super) struct SyntaxProblem {
     pub line: u32,
@@ -68,10 +67,10 @@ pub(super) fn read(source: &str, number: u16, syntax: TagSpacing) -> ReadResult<
     Ok((Tree { body, blocks: reader.blocks }, reader.noted.into_inner()))
 }
 
-/// What is to be known of a template beside its nodes.
+/// The facts about a template beside its nodes.
 #[derive(Debug, Default)]
 pub(super) struct Noted {
-    /// What is wrong with what it names.
+    /// The faults of names that it uses.
     pub troubles: Vec<SyntaxProblem>,
     pub notes: TemplateNotes,
 }
@@ -147,7 +146,7 @@ struct TagNesting {
     open: Vec<TagLevel>,
 }
 
-/// What stands between two commas, and the most that stood there before, in one bracket.
+/// The text between two commas, and the most that stood there before, in one bracket.
 #[derive(Clone, Copy, Default)]
 struct TagLevel {
     now: usize,
@@ -210,7 +209,7 @@ fn unreadable(source: &str, error: &minijinja::Error) -> SyntaxProblem {
     SyntaxProblem { line, column: u32::try_from(column).unwrap_or(1), message, help: foreign(text) }
 }
 
-/// What somebody writes who knows another language of templates, and how it is written here.
+/// The tag of another language of templates, and how it is written here.
 fn foreign(line: &str) -> Option<&'static str> {
     let has = |parts: &[&str]| parts.iter().any(|part| line.contains(part));
     if has(&["{{#", "{{/", "{{>", "{{~"]) {
@@ -289,7 +288,8 @@ impl TemplateReader<'_> {
                 let with_context = self.has_context(s.span(), true);
                 let (name, ignores_missing) = (self.expression(&s.name)?, s.ignore_missing);
                 self.includes(&name, (!ignores_missing).then_some(SnippetUse::Print));
-                (s.span(), Kind::Include { name, ignores_missing, with_context })
+                let options = IncludeOptions { ignores_missing, with_context };
+                (s.span(), Kind::Include { name, options })
             }
             Stmt::Import(s) => {
                 let with_context = self.has_context(s.span(), false);
@@ -501,7 +501,7 @@ impl TemplateReader<'_> {
                 let subject = e.expr.as_ref().map(|subject| self.boxed(subject)).transpose()?;
                 self.check(e.span(), filters::check(e.name));
                 self.calls(e.name);
-                ExpressionKind::Filter(FilterName::of(e.name), subject, self.arguments(&e.args)?)
+                ExpressionKind::Filter(filters::named(e.name), subject, self.arguments(&e.args)?)
             }
             Expr::Test(e) => {
                 self.check(e.span(), checks::check(e.name).map_err(|message| (message, None)));

@@ -35,7 +35,7 @@ pub(super) struct Entries<'p> {
     places: HashMap<DictKey, usize>,
 }
 
-/// Up to so many keys are looked at one by one.
+/// The most keys that are looked at one by one.
 const FEW: usize = 12;
 
 impl PartialEq for DictKey {

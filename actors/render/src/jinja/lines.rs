@@ -6,8 +6,25 @@ use crate::engine::program::{CompiledTemplate, Program};
 /// Blocks and snippets in one another are followed so deep.
 const DEEPEST: usize = 8;
 
+/// The text that stands behind what is printed, as far as the templates tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum NextText {
+    /// It begins with a line end, which a loop in front of it may print.
+    LineEnd,
+    /// It does not, or nobody knows.
+    #[default]
+    Other,
+}
+
+impl NextText {
+    /// The text of a node.
+    pub fn of(node: &JinjaNode) -> Self {
+        if begins_with_line_end(&node.kind) { Self::LineEnd } else { Self::Other }
+    }
+}
+
 /// Whether it is text that begins with a line end.
-pub(super) fn begins_with_line_end(kind: &Kind) -> bool {
+fn begins_with_line_end(kind: &Kind) -> bool {
     matches!(kind, Kind::Text(segments) if segments.first().is_some_and(|first| &*first.text == "\n"))
 }
 

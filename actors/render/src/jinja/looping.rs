@@ -10,7 +10,7 @@ use std::{
     sync::Arc,
 };
 
-/// What a loop runs over. Of many objects only those steps are made that do not stand again.
+/// The items that a loop runs over. Of many objects only those steps are made that do not stand again.
 #[derive(Debug)]
 pub(super) enum LoopItems<'p> {
     Operands(Vec<Operand<'p>>),
@@ -85,9 +85,9 @@ pub(super) struct LoopState<'p> {
     pub index: Cell<usize>,
     /// How many loops of the same recursive one stand around it.
     pub depth: usize,
-    /// What `loop.changed(…)` saw last.
+    /// The values that `loop.changed(…)` saw last.
     pub last: RefCell<Option<Vec<Operand<'p>>>>,
-    /// What `loop(…)` runs again.
+    /// The loop that `loop(…)` runs again.
     pub recursive: Option<(&'p For, At)>,
 }
 

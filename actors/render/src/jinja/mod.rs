@@ -1,8 +1,9 @@
 //! Jinja2: the `minijinja` crate reads the templates, the evaluator here renders them as Python's does.
 //!
 //! The crate's own machine cannot keep a block, isolate an object or append to a list, so only its grammar is used.
-//! What a template's literals say is structure, as its text is; every other value that is printed stands between marks.
+//! A template's literals are structure, as its text is; every other value that is printed stands between marks.
 
+mod arguments;
 mod cacheability;
 mod call;
 mod checks;
@@ -27,6 +28,7 @@ mod texts;
 
 pub(crate) use cacheability::{walk_file, walk_part};
 pub(crate) use examples::{example, usage};
+pub(crate) use lines::NextText;
 
 use crate::{
     engine::{
@@ -57,14 +59,14 @@ pub(crate) fn read(
     (CompiledTemplate::Jinja2(tree), TemplateNotes { problems, ..noted.notes })
 }
 
-/// Prints a file's template. Where a line end `follows` it, it may be printed with the last block.
+/// Prints a file's template, behind which stands `next`.
 pub(crate) fn print_file<'p>(
     program: &'p Program,
     machine: &mut Machine<'p>,
     number: u16,
-    follows: bool,
+    next: NextText,
 ) -> EvaluationResult {
-    JinjaEvaluator::new(program, machine).template(number, follows)
+    JinjaEvaluator::new(program, machine).file(number, next)
 }
 
 /// Prints a part for a template of another language, with the values that it gets from there.
@@ -78,7 +80,7 @@ pub(crate) fn print_part<'p>(
     for (name, value) in inputs {
         evaluator.frames.set(name, Operand::Value(value));
     }
-    evaluator.template(number, false)
+    evaluator.template(number)
 }
 
 /// Whether a template can hold what it holds.

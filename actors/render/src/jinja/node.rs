@@ -1,6 +1,5 @@
 //! A template as the evaluator walks it.
 
-use super::filters::FilterName;
 use crate::{
     engine::position::{At, Segment},
     value::Value,
@@ -16,7 +15,7 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// What stands before the tag that extends another template, and the rest, where there is one.
+    /// The nodes before the tag that extends another template, and the rest, where there is one.
     pub fn extending(&self) -> Option<(&[JinjaNode], &[JinjaNode])> {
         let at = self.body.iter().position(|node| matches!(node.kind, Kind::Extends(_)))?;
         self.body.split_at_checked(at)
@@ -92,8 +91,7 @@ pub(crate) enum Kind {
     /// `{% include name ignore missing without context %}`.
     Include {
         name: JinjaExpression,
-        ignores_missing: bool,
-        with_context: bool,
+        options: IncludeOptions,
     },
     /// `{% import template as name %}`.
     Import {
@@ -115,6 +113,15 @@ pub(crate) enum Kind {
     Continue,
 }
 
+/// How a template is included.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IncludeOptions {
+    /// Nothing is printed where it is not there.
+    pub ignores_missing: bool,
+    /// It sees the names that are known where it is included.
+    pub with_context: bool,
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct For {
     pub target: Target,
@@ -134,7 +141,7 @@ pub(crate) struct Macro {
     pub takes: Takes,
 }
 
-/// What a macro takes beside its parameters.
+/// The arguments that a macro takes beside its parameters.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Takes {
     pub more: bool,
@@ -148,7 +155,7 @@ pub(crate) struct MacroParameter {
     pub default: Option<JinjaExpression>,
 }
 
-/// What is assigned to.
+/// The target of an assignment.
 #[derive(Clone, Debug)]
 pub(crate) enum Target {
     Name(Arc<str>),
@@ -202,6 +209,14 @@ pub(crate) enum ExpressionKind {
     /// `subject is name(…)`.
     Test(Arc<str>, Box<JinjaExpression>, Vec<CallArgument>),
     Call(Box<JinjaExpression>, Vec<CallArgument>),
+}
+
+/// A filter as a template names it.
+#[derive(Clone, Debug)]
+pub(crate) struct FilterName {
+    pub name: Arc<str>,
+    /// Its place among the filters of this language's own; a function of the library has none.
+    pub own: Option<usize>,
 }
 
 #[derive(Clone, Debug)]

@@ -1,4 +1,4 @@
-//! What expressions compute with: values as every engine has them, and what only this language has: text of templates,
+//! The values that expressions compute with: those that every engine has, and those that only this language has: text of templates,
 //! lists and dicts that grow, macros.
 
 use super::{
@@ -38,7 +38,7 @@ pub(super) enum Operand<'p> {
     Joiner(Rc<Turns<'p>>),
 }
 
-/// What gives one item after the other.
+/// A value that gives one item after the other.
 #[derive(Debug)]
 pub(super) struct Turns<'p> {
     pub born: u64,
@@ -109,7 +109,7 @@ pub(super) enum Home<'p> {
     Module(Rc<Module<'p>>),
 }
 
-/// What a template that was imported declares.
+/// The names that an imported template declares.
 #[derive(Debug)]
 pub(super) struct Module<'p> {
     pub template: u16,
@@ -118,10 +118,10 @@ pub(super) struct Module<'p> {
     pub home: Option<Home<'p>>,
 }
 
-/// What was made of one in the other is nested no deeper.
+/// The depth to which values that were made of one in the other are nested.
 pub(super) const DEEPEST: usize = 64;
 
-/// So many values are visited to compare or convert one: a list that holds another one twice, and so on, is as many as
+/// The most values that are visited to compare or convert one: a list that holds another one twice, and so on, is as many as
 /// two to the power of its depth.
 pub(super) const MOST_VISITED: usize = 2 * crate::functions::LONGEST_LIST;
 
@@ -133,7 +133,7 @@ pub(super) struct Effort<'e> {
 }
 
 impl Effort<'_> {
-    /// What is left for what a value holds.
+    /// The effort that is left for the parts of a value.
     ///
     /// # Errors
     /// When nothing is.
@@ -186,7 +186,7 @@ impl Operand<'_> {
         }
     }
 
-    /// What it is, for messages.
+    /// The description for messages.
     pub fn describe(&self) -> String {
         match self {
             Self::Value(Value::Missing) => "undefined".into(),
@@ -219,7 +219,7 @@ impl Operand<'_> {
         }
     }
 
-    /// What is printed for it; `None` for what cannot be printed.
+    /// The text that is printed for it; `None` for a value that cannot be printed.
     pub fn printed(&self) -> Option<Arc<str>> {
         Some(match self {
             Self::Value(Value::Text(text) | Value::Secret(text)) => text.clone(),
@@ -359,7 +359,7 @@ pub(super) struct Grown<'p> {
 impl<'p> Grown<'p> {
     /// `item` is put into `of`.
     pub fn note(&mut self, item: &Operand<'p>, of: &Operand<'p>) {
-        /// So many are known before those that are gone are forgotten.
+        /// The number that are known before those that are gone are forgotten.
         const MANY: usize = 1024;
         if !item.holds_others() {
             return;

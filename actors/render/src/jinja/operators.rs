@@ -144,7 +144,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
     }
 }
 
-/// Whether a text of so many bytes may be made: known before it is.
+/// Whether a text of that length may be made: known before it is.
 pub(super) fn check_length(bytes: usize, longest: usize) -> Result<(), String> {
     if bytes > longest {
         return Err(format!("the result is longer than {longest} bytes"));

@@ -1,4 +1,4 @@
-//! What a name or an expression may be, told from the templates alone.
+//! The values that a name or an expression may have, told from the templates alone.
 
 use super::node::{For, Macro};
 use crate::{block_cache::captured::Uncacheable, engine::position::At, evaluation::cacheability::Holds};
@@ -23,7 +23,7 @@ struct PossibleName<'p> {
     surely: bool,
 }
 
-/// What a value may be.
+/// The value that something may have.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Possible<'p> {
     /// One for all that is the same list or dict.
@@ -35,7 +35,7 @@ pub(super) struct Possible<'p> {
     pub resources: Resources,
     pub macros: Vec<Callable<'p>>,
     module: Option<Rc<PossibleScope<'p>>>,
-    /// What `loop(…)` runs again.
+    /// The loop that `loop(…)` runs again.
     pub recursion: Option<(&'p For, At)>,
 }
 
@@ -93,7 +93,7 @@ impl<'p> PossibleScope<'p> {
             || self.outer.as_ref().is_some_and(|outer| outer.knows(name))
     }
 
-    /// What a name, or a field of what it names, may be, and why an object's block that looks it up cannot be kept.
+    /// The value that a name, or a field of what it names, may have, and why an object's block that looks it up cannot be kept.
     pub fn lookup(
         &self,
         name: &str,
@@ -137,7 +137,7 @@ impl<'p> Possible<'p> {
         Self { turns: true, recursion, ..Self::holding(item) }
     }
 
-    /// What a template declares that is imported.
+    /// The names that an imported template declares.
     pub fn of_module(frame: Rc<PossibleScope<'p>>) -> Self {
         let (mut holds, mut turns) = (Holds::Nothing, false);
         for declared in frame.names.borrow().iter() {
@@ -185,7 +185,7 @@ impl<'p> Possible<'p> {
         Self { turns: true, ..self }
     }
 
-    /// What an item of it may be.
+    /// The value that an item of it may have.
     pub fn item(&self) -> Self {
         match self.holds() {
             // It may hold what is put into it later.
@@ -196,7 +196,7 @@ impl<'p> Possible<'p> {
         }
     }
 
-    /// What a field of it may be.
+    /// The value that a field of it may have.
     pub fn field(&self, name: &str) -> Self {
         if let Some(module) = &self.module {
             return self.of_field(module, name);
@@ -222,7 +222,7 @@ impl<'p> Possible<'p> {
         found
     }
 
-    /// What holds that is put into it.
+    /// Takes in the objects of a value that is put into it.
     pub fn takes_in(&self, more: Holds) {
         if let Some(holds) = self.holds.as_ref().filter(|_| more != Holds::Nothing) {
             holds.set(Holds::Deep);

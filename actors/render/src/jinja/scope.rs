@@ -1,4 +1,4 @@
-//! What names mean at one point of a render.
+//! The meaning of names at one point of a render.
 //!
 //! Scopes stand on one another; a macro's own stands on the one that it was declared in. What an object's block looks up
 //! beyond its boundary is noted there.
@@ -38,10 +38,10 @@ struct Edge {
     since: u64,
 }
 
-/// So many items of a list that was made outside are compared, and it may be nested so deep.
+/// The most items of a list that was made outside that are compared, and it may be nested so deep.
 const MOST_COMPARED: usize = 1_000;
 
-/// What cannot be a value: what stands for something else begins with it.
+/// The sign that begins a text that stands for something else: no value begins with it.
 const SIGN: char = '\u{E00F}';
 
 impl<'p> ScopeStack<'p> {
@@ -135,12 +135,12 @@ impl<'p> ScopeStack<'p> {
         Ok(())
     }
 
-    /// Ends all scopes beyond so many.
+    /// Ends all scopes beyond a number.
     pub fn leave_to(&mut self, length: usize) {
         self.all.truncate(length);
     }
 
-    /// The names of the innermost scope begin anew: a loop's next step.
+    /// The names of the innermost scope begin again: a loop's next step.
     pub fn forget(&mut self) {
         self.clock += 1;
         let clock = self.clock;
@@ -164,7 +164,7 @@ impl<'p> ScopeStack<'p> {
         }
     }
 
-    /// What the innermost scope declares.
+    /// The names that the innermost scope declares.
     pub fn take_names(&mut self) -> Vec<(&'p str, Operand<'p>)> {
         self.all.last_mut().map(|frame| std::mem::take(&mut frame.names)).unwrap_or_default()
     }
@@ -174,7 +174,7 @@ impl<'p> ScopeStack<'p> {
         self.all.iter().find_map(|frame| frame.boundary.clone())
     }
 
-    /// What a template made is about to be changed: outside of the block that is being printed, if it was `born` before.
+    /// Notes a change of a value that a template made: outside of the block that is being printed, if it was `born` before.
     pub fn changes(&self, born: u64) {
         if let Some(edge) = self.edge()
             && born < edge.since
@@ -197,7 +197,7 @@ impl<'p> ScopeStack<'p> {
         }
     }
 
-    /// What a name, or a field of what it names, is.
+    /// The value of a name, or of a field of what it names.
     ///
     /// # Errors
     /// When a watched object cannot be read.
@@ -231,7 +231,7 @@ impl<'p> ScopeStack<'p> {
         matches!(self.find(self.last(), name).0, Some(Operand::Loop(_) | Operand::Dict(_)))
     }
 
-    /// What stands for the name in scope `from` or around it, and the boundary that lies before it.
+    /// The value of the name in scope `from` or around it, and the boundary that lies before it.
     fn find(&self, from: usize, name: &str) -> (Option<Operand<'p>>, Option<(&Edge, usize)>) {
         let (mut next, mut crossed, mut hidden) = (Some(from), None, false);
         while let Some(number) = next {
@@ -280,7 +280,7 @@ impl<'p> ScopeStack<'p> {
     }
 }
 
-/// What changes with every object while most blocks look at a part of it.
+/// Whether a value changes with every object while most blocks look at a part of it.
 fn is_noted_by_field(operand: &Operand<'_>) -> bool {
     matches!(operand, Operand::Loop(_)) || matches!(operand, Operand::Dict(dict) if dict.is_namespace)
 }

@@ -1,10 +1,10 @@
-//! What templates do beside printing: they warn, they refuse objects, they add files.
+//! The effects of templates beside printing: they warn, they refuse objects, they add files.
 
 use haptic_attribution::faults::Fault;
 use haptic_model::{Diagnostic, FileKey, ObjectRef};
 use std::{collections::BTreeSet, sync::Arc};
 
-/// What a block did beside printing.
+/// The effects of a block beside printing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BlockEffects {
     pub warnings: Vec<Diagnostic>,
@@ -33,7 +33,7 @@ impl AddedFile {
         self.blocks.extend(blocks.iter().cloned());
     }
 
-    /// Whether both are the same file, whoever else added it.
+    /// Whether both are the same file, whichever block added it.
     pub(crate) fn is(&self, other: &Self) -> bool {
         (&self.key, &self.content, &self.object) == (&other.key, &other.content, &other.object)
     }

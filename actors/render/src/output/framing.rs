@@ -51,7 +51,7 @@ pub fn check_value(text: &str) -> Result<(), String> {
     })
 }
 
-/// What the engine printed for one file: pieces in order, to be read as one text.
+/// The text that the engine printed for one file: pieces in order, to be read as one.
 ///
 /// An object's block is a piece of its own, so that an unchanged block can be the same piece again.
 #[derive(Clone, Debug, Default)]

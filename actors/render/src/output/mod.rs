@@ -20,7 +20,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What one object's block printed.
+/// The text of one object's block.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PrintedObject {
     /// The number of its piece, if it printed anything.
@@ -45,9 +45,9 @@ pub(crate) struct BufferedBytes {
 /// A limit that was passed.
 #[derive(Clone, Debug)]
 pub(crate) struct Passed {
-    /// What was passed.
+    /// The limit that was passed.
     pub message: String,
-    /// What to do.
+    /// The way to stay below it.
     pub help: &'static str,
     /// The setting that it is, where it is one.
     pub limit: Option<Limit>,
@@ -55,14 +55,14 @@ pub(crate) struct Passed {
     pub of_all: bool,
 }
 
-/// What the outermost blocks of a namespace's objects have used up.
+/// The use by the outermost blocks of a namespace's objects.
 #[derive(Clone, Copy, Debug, Default)]
 struct Used {
     bytes: usize,
     time: Duration,
 }
 
-/// What all namespaces have used up, the one that was asked for last at hand: objects come namespace by namespace.
+/// The use of all namespaces, that of the last one at hand: objects come namespace by namespace.
 #[derive(Debug)]
 struct OutputShares {
     last: (Arc<str>, Used),
@@ -84,7 +84,7 @@ impl OutputShares {
     }
 }
 
-/// What outermost objects' blocks have printed.
+/// The bytes that outermost objects' blocks have printed.
 #[derive(Debug)]
 enum PrintedBytes {
     Block(Arc<ObjectRef>, usize),
@@ -121,7 +121,7 @@ struct BlockStart {
     /// Bytes of the unfinished piece: none but in text that is captured.
     piece: usize,
     at: Instant,
-    /// What its namespace had used up.
+    /// The use of its namespace before.
     used: Used,
 }
 
@@ -143,7 +143,7 @@ pub(crate) struct Output<'l> {
     between_lines: bool,
     /// Where the outermost object's piece began, and the object.
     object_start: Option<(BlockStart, Arc<ObjectRef>)>,
-    /// What each outermost object's block has printed.
+    /// The bytes that each outermost object's block has printed.
     blocks: Vec<PrintedBytes>,
     /// Groups whose bytes `shares` lacks. It makes no difference while the file is so small that no namespace can have too much of it.
     uncounted: Vec<Arc<BlockGroup>>,
@@ -163,7 +163,7 @@ pub(crate) struct Output<'l> {
     has_captured: bool,
 }
 
-/// What was being printed when a capture began.
+/// The text that was being printed when a capture began.
 #[derive(Debug)]
 pub(crate) struct Captured {
     piece: String,
@@ -278,7 +278,7 @@ impl<'l> Output<'l> {
         (self.at_line_start, self.between_lines) = (false, false);
     }
 
-    /// What follows is printed for `object`. An outermost object starts a piece of its own.
+    /// Prints for `object` from now on. An outermost object starts a piece of its own.
     pub fn begin_object(&mut self, object: &Arc<ObjectRef>) {
         if self.owners == 0 {
             if self.captures == 0 {
@@ -356,7 +356,7 @@ impl<'l> Output<'l> {
         }
     }
 
-    /// What is printed from now on is captured, not printed.
+    /// Captures from now on, and does not print.
     pub fn begin_capture(&mut self) -> Captured {
         (self.captures, self.has_captured, self.announced) = (self.captures + 1, true, None);
         self.finished += self.piece.len();
@@ -416,7 +416,7 @@ impl<'l> Output<'l> {
             && self.counted() + most <= self.limits.output
     }
 
-    /// What an outermost object's block printed in a render before, as `bytes` then.
+    /// Prints again what an outermost object's block printed in a render before, as `bytes` then.
     pub fn again(&mut self, object: &Arc<ObjectRef>, fragment: Option<&Fragment>, bytes: usize) {
         self.finish_piece();
         self.finished += bytes;
@@ -433,7 +433,7 @@ impl<'l> Output<'l> {
             && self.counted() + group.most <= self.limits.output / 2
     }
 
-    /// What a group printed in a render before.
+    /// Prints again what a group printed in a render before.
     pub fn again_group(&mut self, group: &Arc<BlockGroup>, whole: &WholeGroup) {
         self.finish_piece();
         self.finished += whole.bytes;
@@ -466,7 +466,7 @@ impl<'l> Output<'l> {
         }
     }
 
-    /// Who is at fault when all objects together print more than they may.
+    /// The faults of the objects when all together print more than they may.
     pub fn faults(&mut self) -> Vec<Fault> {
         if !self.is_full {
             return Vec::new();
@@ -513,7 +513,7 @@ impl<'l> Output<'l> {
         }
     }
 
-    /// What is kept beside what is printed.
+    /// Holds bytes beside those that are printed.
     pub fn hold(&mut self, held: BufferedBytes) {
         self.finished += held.said;
         self.own += held.own;
@@ -522,7 +522,7 @@ impl<'l> Output<'l> {
     /// Checks the limits; cheap enough for every step.
     ///
     /// # Errors
-    /// Which limit was passed, and what to do.
+    /// The limit that was passed, and the way to stay below it.
     pub fn tick(&mut self) -> Result<(), Passed> {
         self.ticks = self.ticks.wrapping_add(1);
         let looks_at_clock = self.ticks.is_multiple_of(64);
@@ -550,7 +550,7 @@ impl<'l> Output<'l> {
         Ok(())
     }
 
-    /// What the outermost object's block may use up, and what is left of its namespace's half.
+    /// Checks the use of the outermost object's block, and what is left of its namespace's half.
     fn tick_object(&self, start: &BlockStart, namespace: &str, looks_at_clock: bool) -> Result<(), Passed> {
         let (limits, of_all) = (self.limits, false);
         let bytes = self.counted().saturating_sub(start.bytes);

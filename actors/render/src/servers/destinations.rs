@@ -35,7 +35,7 @@ pub enum Refusal {
     Multicast,
     /// No machine's address.
     Reserved,
-    /// What HAProxy or its agent listens at in a pod, or a port of the node that leads there.
+    /// A port that HAProxy or its agent listens at in a pod, or a port of the node that leads there.
     OwnPort,
     /// The same through a Service.
     FleetService,

@@ -10,9 +10,9 @@ use haptic_model::external_names::{ExternalTarget, Resolved};
 use haptic_routes::names::name_of;
 use std::{collections::BTreeSet, net::IpAddr, sync::Arc};
 
-/// So many servers are looked at. A backend with more is none that HAProxy could use well.
+/// The most servers that are looked at. A backend with more is none that HAProxy could use well.
 const MOST_SERVERS: usize = 20_000;
-/// So many ports of a Service or a slice are looked through, for each port that somebody asks for.
+/// The most ports of a Service or a slice that are looked through, for each port that somebody asks for.
 const MOST_PORTS: usize = 1000;
 
 /// One server.
@@ -30,12 +30,12 @@ pub struct Server {
     pub named: bool,
 }
 
-/// What a port of a Service leads to.
+/// The servers that a port of a Service leads to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
     /// By address, each once.
     pub servers: Vec<Server>,
-    /// What is no server though the objects say so, and why: the first few.
+    /// The addresses that are no servers though the objects name them, and why: the first few.
     pub left_out: Vec<String>,
     /// How many more there are.
     pub more_left_out: usize,
@@ -43,11 +43,11 @@ pub struct Found {
     pub is_refused: bool,
 }
 
-/// What is known beside the objects themselves.
+/// The facts beside the objects themselves.
 pub struct Surroundings<'s> {
     /// Where servers may be.
     pub destinations: Destinations<'s>,
-    /// What is known of the name of an ExternalName.
+    /// The addresses of the name of an ExternalName.
     pub resolved: &'s dyn Fn(&Arc<str>) -> Option<Resolved>,
     /// Whether a Service that leads to HAProxy's own pods has that address and port.
     pub leads_to_fleet: &'s dyn Fn(IpAddr, u64) -> bool,
@@ -165,10 +165,10 @@ fn slice_name(slice: &Value) -> Result<String, String> {
     Ok(format!("EndpointSlice {}", text(slice, &["metadata", "name"])?.unwrap_or_default()))
 }
 
-/// So much of what is left out is said.
+/// The most that is told of addresses that are left out.
 const SAID: usize = 3;
 
-/// What the port of a server can be.
+/// The ports that a server can have.
 const PORTS: std::ops::RangeInclusive<u64> = 1..=65535;
 
 enum State {
@@ -225,7 +225,7 @@ fn external(service: &Value, port: &Value, surroundings: &Surroundings<'_>) -> R
     Ok(port.map_or_else(Found::default, |port| at_addresses(&host, port, surroundings)))
 }
 
-/// What a name leads to.
+/// The servers that a name leads to.
 fn at_addresses(host: &str, port: u64, surroundings: &Surroundings<'_>) -> Found {
     let addresses = match addresses_of(host, surroundings) {
         Ok(addresses) => addresses,
@@ -386,8 +386,8 @@ mod tests {
         json!({"addressType": "IPv4", "ports": [{"name": port_name, "port": port}], "endpoints": endpoints})
     }
 
-    fn endpoint(address: &str, ready: bool, serving: bool, terminating: bool) -> Json {
-        json!({"addresses": [address], "conditions": {"ready": ready, "serving": serving, "terminating": terminating}})
+    fn endpoint(address: &str, conditions: Json) -> Json {
+        json!({"addresses": [address], "conditions": conditions})
     }
 
     #[test]
@@ -415,10 +415,15 @@ mod tests {
 
     #[test]
     fn endpoints_that_leave_count_only_where_none_is_ready() {
-        let leaving = endpoint("10.0.0.2", false, true, true);
-        let gone = endpoint("10.0.0.3", false, false, true);
-        let starting = endpoint("10.0.0.4", false, false, false);
-        let all = json!([endpoint("10.0.0.1", true, true, false), leaving, gone, starting]);
+        let leaving = endpoint("10.0.0.2", json!({"ready": false, "serving": true, "terminating": true}));
+        let gone = endpoint("10.0.0.3", json!({"ready": false, "serving": false, "terminating": true}));
+        let starting = endpoint("10.0.0.4", json!({"ready": false, "serving": false, "terminating": false}));
+        let all = json!([
+            endpoint("10.0.0.1", json!({"ready": true, "serving": true, "terminating": false})),
+            leaving,
+            gone,
+            starting
+        ]);
         assert_eq!(names(service(), &[slice("web", 1, all)], json!(80)), ["10.0.0.1_1=10.0.0.1:1"]);
         let none_ready = json!([leaving, gone, starting]);
         assert_eq!(names(service(), &[slice("web", 1, none_ready)], json!(80)), ["10.0.0.2_1=10.0.0.2:1"]);

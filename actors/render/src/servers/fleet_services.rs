@@ -31,7 +31,7 @@ pub(crate) struct FleetServices {
     addresses: Snapshot,
 }
 
-/// What says which EndpointSlices lead to HAProxy.
+/// The inputs that tell which EndpointSlices lead to HAProxy.
 #[derive(Clone, Debug)]
 struct FleetInputs {
     spec: Arc<HAProxyTemplateConfigSpec>,
@@ -122,7 +122,7 @@ struct BalancerAddress {
     ip: Option<String>,
 }
 
-/// What a read of the store is of: the addresses near this one. Pods and Services have networks of their own, so that what becomes of a
+/// The key of a read of the store: the addresses near this one. Pods and Services have networks of their own, so that what becomes of a
 /// Service is no news to whoever leads to pods.
 #[must_use]
 pub(crate) fn key(address: IpAddr) -> Key {

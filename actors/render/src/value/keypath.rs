@@ -29,7 +29,7 @@ pub(crate) fn walk(path: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What is wrong with a path that somebody wrote: it is read all the same, as if it were right.
+/// The fault of a path that somebody wrote: it is read all the same, as if it were right.
 pub(crate) fn problem(path: &str) -> Option<&'static str> {
     let outside = path.split('[').enumerate().map(|(place, part)| match place {
         0 => Some(part),

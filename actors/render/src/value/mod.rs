@@ -13,7 +13,7 @@ use serde_json::{Number, Value as Json};
 use std::{cmp::Ordering, sync::Arc};
 use watched::Watched;
 
-/// What is said in place of a text from a Secret.
+/// The text in place of one from a Secret.
 pub const UNSAID: &str = "[from a Secret]";
 
 /// One value.
@@ -46,7 +46,7 @@ pub struct Dict {
     entries: Vec<(Arc<str>, Value)>,
 }
 
-/// Up to so many keys a dict is searched from its start: as many as the options of a route that says much.
+/// The most keys with which a dict is searched from its start: as many as the options of a route that says much.
 const FEW: usize = 32;
 
 impl Dict {
@@ -163,7 +163,7 @@ impl Value {
         Number::from_f64(n).map(Self::Number).ok_or_else(|| "the result is not a finite number".to_owned())
     }
 
-    /// What it is, for messages: `a list of 3`, `the text "x"`.
+    /// The description for messages: `a list of 3`, `the text "x"`.
     #[must_use]
     pub fn describe(&self) -> String {
         match self {
@@ -197,7 +197,7 @@ impl Value {
         }
     }
 
-    /// What `#if` makes of it: missing, null, false, 0, "", an empty list or dict are false.
+    /// The truth of it for `#if`: missing, null, false, 0, "", an empty list or dict are false.
     #[must_use]
     pub fn is_true(&self) -> bool {
         match self {
@@ -327,7 +327,7 @@ impl Value {
     /// Bytes of memory that nothing else holds: those that go with this value.
     #[must_use]
     pub fn own_bytes(&self) -> usize {
-        /// What the memory of a text, list or dict takes besides its content.
+        /// The memory of a text, list or dict besides its content.
         const KEEPING: usize = 32;
         match self {
             Self::Text(text) | Self::Secret(text) if Arc::strong_count(text) == 1 => KEEPING + text.len(),

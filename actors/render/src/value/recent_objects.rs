@@ -5,11 +5,11 @@ use super::watched::Watched;
 use haptic_model::{Object, Snapshot};
 use std::{collections::VecDeque, sync::Arc};
 
-/// So many are kept.
+/// The number of objects that are kept.
 const FEW: usize = 16;
 /// A larger one takes the place of another large one: parsed, an object takes many times its bytes.
 const LARGE: usize = 64 << 10;
-/// So many large ones are kept: a Service, and its EndpointSlice.
+/// The number of large ones that are kept: a Service, and its EndpointSlice.
 const FEW_LARGE: usize = 2;
 
 /// Handles to them, parsed as far as somebody has read them.

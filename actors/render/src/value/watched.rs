@@ -14,7 +14,7 @@ use std::{
     },
 };
 
-/// So many fields are read one by one; whoever wants more of them reads the whole object.
+/// The most fields that are read one by one; a block that wants more of them reads the whole object.
 const FEW_FIELDS: usize = 8;
 
 thread_local! {
@@ -25,7 +25,7 @@ thread_local! {
 /// A watched object, of which each field is parsed at most twice in the life of this handle: alone, and with all others.
 pub struct Watched {
     object: Arc<Object>,
-    /// Its store, if that is on demand. Others are not held: whoever keeps handles would keep every state that a store ever had.
+    /// Its store, if that is on demand. Others are not held: kept handles would keep every state that a store ever had.
     on_demand: Option<Arc<Snapshot>>,
     read: OnceLock<Value>,
     fields: OnceLock<Box<FieldsRead>>,
@@ -53,7 +53,7 @@ impl Watched {
         Self { is_read: Some(is_read), ..self }
     }
 
-    /// Another handle, not read yet: whoever walks many objects takes these, so that a list never holds them all
+    /// Another handle, not read yet: a walk over many objects takes these, so that a list never holds them all
     /// parsed.
     #[must_use]
     pub fn fresh(&self) -> Arc<Self> {
@@ -78,7 +78,7 @@ impl Watched {
         self.on_demand.is_some()
     }
 
-    /// Who it is.
+    /// The object.
     #[must_use]
     pub fn reference(&self) -> &Arc<ObjectRef> {
         &self.object.reference

@@ -1,4 +1,4 @@
-//! A private key, understood and written anew in PKCS#8, so that HAProxy is never the first to look into it.
+//! A private key, understood and written again in PKCS#8, so that HAProxy is never the first to look into it.
 
 use super::{
     der::{OCTET_STRING, SEQUENCE, elements, inside},

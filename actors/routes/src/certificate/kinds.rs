@@ -14,7 +14,7 @@ use x509_parser::{
     x509::SubjectPublicKeyInfo,
 };
 
-/// What a public key is, as far as HAProxy is given it.
+/// The kind of a public key, as far as HAProxy is given it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PublicKeyKind {
     /// RSA, with the bits of its modulus.

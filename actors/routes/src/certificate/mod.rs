@@ -1,4 +1,4 @@
-//! Certificates and keys of Secrets, read and written anew: HAProxy is given only what was understood.
+//! Certificates and keys of Secrets, read and written again: HAProxy is given only what was understood.
 //!
 //! One block that HAProxy cannot load stops the whole file, and with it everybody's. So nothing of a Secret's text is
 //! passed on: a file has the certificates that were parsed, and a key that was found to fit. What costs more than a
@@ -25,7 +25,7 @@ const LARGEST: usize = 16 << 10;
 
 const CERTIFICATE: &str = "CERTIFICATE";
 
-/// What a Secret or ConfigMap has under `entry`, as a file for HAProxy; without an entry the pair of `tls.crt` and `tls.key`.
+/// The text of a Secret or ConfigMap under `entry`, as a file for HAProxy; without an entry the pair of `tls.crt` and `tls.key`.
 ///
 /// # Errors
 /// Why HAProxy would refuse it, or is not given it.

@@ -1,6 +1,6 @@
-//! Which of several backends a request of a route goes to: that of a canary, or one of those with weights; and which one gets a copy.
+//! The choice between several backends of a route: a canary, backends with weights, and one that gets a copy.
 //!
-//! What decides is one text of the group, which HAProxy's Lua reads: a change of it is a change of a map's entry.
+//! One text of the group decides, which HAProxy's Lua reads: a change of it is a change of a map's entry.
 
 use super::Backend;
 use crate::{
@@ -16,10 +16,10 @@ pub(crate) const MIRROR: &str = "mirror-service";
 /// The option that says whether clients stay where they were led first.
 const STICKY: &str = "canary-sticky";
 
-/// So many digits tell the cookies of canaries apart.
+/// The digits that tell the cookies of canaries apart.
 const DIGITS: usize = 8;
 
-/// What a group of routes has besides the Services that its paths lead to.
+/// The backends of a group of routes besides the Services that its paths lead to.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Choices {
     canary: Option<Backend>,
@@ -30,7 +30,7 @@ pub(crate) struct Choices {
 }
 
 impl Choices {
-    /// What a group's options say.
+    /// The choices that a group's options ask for.
     pub fn of(options: GroupOptions<'_>) -> Self {
         let named = |option: &str| options.text(option).and_then(Backend::of);
         let (canary, mirror) = (named("canary-service"), named(MIRROR));

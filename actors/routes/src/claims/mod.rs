@@ -1,5 +1,6 @@
-//! What one object asks for, before it is known who else asks for the same.
+//! The claims of one object, before it is known who else asks for the same.
 
+pub(crate) mod auth;
 mod bounds;
 pub(crate) mod choices;
 
@@ -38,7 +39,7 @@ pub struct Claims {
     pub(crate) default_certificate: Option<QualifiedName>,
     /// The backend that gets the requests for its hosts which no route takes, where its class has one of its own.
     pub(crate) left_to: Option<String>,
-    /// What is wrong with the object itself, or with what it leads to, whoever else asks for the same.
+    /// The faults of the object itself, or of what it leads to, whichever other object asks for the same.
     pub findings: Vec<Finding>,
     /// Services that are asked whether requests may pass, with their namespaces.
     pub asked: Vec<(Arc<str>, Backend)>,
@@ -50,9 +51,9 @@ pub struct Claims {
     pub(crate) named_objects: Vec<NamedObject>,
     /// The hosts that it wants TLS passed through for; `None` where the operator lets nobody have that.
     pub(crate) passed: Option<PassedHosts>,
-    /// What counts for its routes; the first is what counts for the object as a whole.
+    /// The groups of its routes; the first counts for the object as a whole.
     pub groups: Vec<RouteGroup>,
-    /// What templates see of it besides routes and options: `metadata` and what else its kind gives.
+    /// The fields that templates see of it besides routes and options: `metadata` and what else its kind gives.
     pub fields: Fields,
 }
 
@@ -61,7 +62,7 @@ pub struct Claims {
 pub struct RouteGroup {
     /// The object's own name, or another one that no object can have.
     pub id: Arc<str>,
-    /// What ends the names of their backends: one of another profile or protocol has another name, so that even a change of
+    /// The ending of the names of their backends: one of another profile or protocol has another name, so that even a change of
     /// these takes no reload.
     pub suffix: Box<str>,
     /// Where HTTP is redirected to HTTPS.
@@ -75,7 +76,7 @@ pub struct RouteGroup {
 }
 
 impl RouteGroup {
-    /// What the backend of a Service is called in the group.
+    /// The name of a Service's backend in the group.
     #[must_use]
     pub fn name_of(&self, namespace: &str, backend: &Backend) -> String {
         let parts = [namespace, &*self.id, &*backend.service, &backend.port.to_string()];
@@ -138,9 +139,9 @@ pub enum ToHttps {
 /// A demand for requests.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RouteClaim {
-    /// Which requests.
+    /// The requests.
     pub wanted: Match,
-    /// What asking for it costs, where no key finds it.
+    /// The cost of a match that no key finds.
     pub cost: Option<PatternCost>,
     /// Where they go.
     pub backend: Backend,
@@ -157,7 +158,7 @@ pub struct RouteClaim {
 /// A host that an object wants TLS passed through for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PassedHost {
-    /// Whose servers get it.
+    /// The Service whose servers get it.
     pub backend: Backend,
     /// Whether requests over HTTP have a port of their own there; without one they are redirected to HTTPS.
     pub has_http: bool,
@@ -171,7 +172,7 @@ pub(crate) type PassedHosts = BTreeMap<Arc<str>, PassedHost>;
 pub struct Backend {
     /// The Service's name.
     pub service: Arc<str>,
-    /// Which of its ports.
+    /// The port of it.
     pub port: Port,
 }
 

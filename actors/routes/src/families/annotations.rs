@@ -1,4 +1,4 @@
-//! What annotations of a family say, of an Ingress, of the Service that a route leads to, and of the ConfigMap of its controller.
+//! The annotations of a family: of an Ingress, of the Service that a route leads to, and in the ConfigMap of its controller.
 
 use super::{
     family::Family,
@@ -10,10 +10,10 @@ use super::{
 use crate::options::MOST_BYTES;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What annotations say, read by the types of the table.
+/// The values of annotations, read by the types of the table.
 #[derive(Debug)]
-pub struct Said<'s> {
-    /// What the configuration says of the family.
+pub struct ReadAnnotations<'s> {
+    /// The configuration of the family.
     pub settings: &'s FamilySettings,
     values: BTreeMap<&'static str, (ForeignValue, KeyPlace)>,
     /// Keys with values that cannot be read.
@@ -32,7 +32,7 @@ pub(super) struct Annotation<'a> {
     pub text: &'a str,
 }
 
-impl<'s> Said<'s> {
+impl<'s> ReadAnnotations<'s> {
     /// Reads what stands at the nearest place for each key. What is wrong is noted in `translation`.
     pub(super) fn read(
         settings: &'s FamilySettings,
@@ -68,7 +68,7 @@ impl<'s> Said<'s> {
         said
     }
 
-    /// What their ConfigMap says by these names, where nothing nearer is said.
+    /// Takes the entries of their ConfigMap with these names, where nothing nearer is said.
     fn take_config(&mut self, is_taken: impl Fn(&str) -> bool, translation: &mut Translation<'_>) {
         let (config, family) = (&self.settings.config, self.settings.family);
         for (name, value) in config.values.iter().filter(|(name, _)| is_taken(name)) {
@@ -167,7 +167,7 @@ impl<'s> Said<'s> {
         }
     }
 
-    /// What is said at a farther place counts besides, where the family has it so.
+    /// Adds the values of a farther place, where the family has it so.
     fn add_up(
         &mut self,
         key: &'static FamilyKey,
@@ -188,7 +188,7 @@ impl<'s> Said<'s> {
         }
     }
 
-    /// What is said, by key.
+    /// The values by key.
     pub(super) fn values(&self) -> impl Iterator<Item = (&'static str, &ForeignValue)> {
         self.values.iter().map(|(key, (value, _))| (*key, value))
     }
@@ -211,7 +211,7 @@ impl<'s> Said<'s> {
         self.values.get(key).is_some_and(|(_, place)| *place != KeyPlace::Config)
     }
 
-    /// What is wrong with a key of the ConfigMap, where nothing nearer is said.
+    /// The fault of a key of the ConfigMap, where nothing nearer is said.
     #[must_use]
     pub fn wrong_in_config(&self, key: &str) -> Option<&'s str> {
         self.settings.config.closed.get(key).filter(|_| !self.has(key)).map(String::as_str)
@@ -288,7 +288,7 @@ fn says_nothing(family: Family, key: &FamilyKey) -> bool {
     }
 }
 
-/// What a key is called whose other name this may be.
+/// The key that this may be another name of.
 fn main_name(family: Family, name: &'static str) -> &'static str {
     match family.key(name).map(|key| key.to) {
         Some(KeyTarget::Alias(main)) => main,

@@ -1,15 +1,15 @@
-//! What a family says of single paths of its hosts, which it answers itself.
+//! The single paths of its hosts that a family answers itself.
 
 use crate::options::value::OptionValues;
 
-/// What requests for one path are answered.
+/// The answer to requests for one path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PathAnswer {
     /// The whole path.
     pub path: String,
     /// Whether it counts only where a route of the Ingress takes the path.
     pub of_routes: bool,
-    /// What answers them.
+    /// The options that answer them.
     pub options: OptionValues,
 }
 

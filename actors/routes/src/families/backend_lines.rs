@@ -2,21 +2,21 @@
 //! options.
 
 use super::{
-    annotations::Said,
+    annotations::ReadAnnotations,
     balance,
     header_steps::{HeaderStep, HeadersTo, distrust},
     log_format,
     translation::Translation,
 };
 use crate::{
-    findings::sentences::shortened,
     options::{header::HeadersOf, quantity::milliseconds},
+    sentences::shortened,
 };
 
 /// Words of lines that keep requests out.
 const GUARDS: [&str; 6] = ["deny", "tarpit", "reject", "silent-drop", "auth", "lua."];
 
-/// Rules that answer themselves: whoever gets that answer does not get in, whatever its status is.
+/// Rules that answer themselves: a client that gets that answer does not get in, whatever its status is.
 const ANSWERS: [&str; 2] = ["return", "use-service"];
 
 /// Rules that lead some requests elsewhere where they have a condition, such as to a page that says no.
@@ -26,7 +26,7 @@ const DETOURS: [&str; 7] =
 /// Statuses that redirects may have.
 const REDIRECTS: [&str; 5] = ["301", "302", "303", "307", "308"];
 
-/// What a snippet or a custom resource says, as options: of each the lines that were read.
+/// The options that a snippet or a custom resource asks for: of each the lines that were read.
 #[derive(Default)]
 pub(super) struct LinesOfBackend {
     headers: Vec<(HeadersOf, HeaderStep)>,
@@ -36,7 +36,7 @@ pub(super) struct LinesOfBackend {
 }
 
 /// Reads the snippets under these keys. One that keeps requests out lets nobody in, as far as it is not translated.
-pub(super) fn translate(keys: &[&'static str], said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn translate(keys: &[&'static str], said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     for key in keys {
         let Some(text) = said.text(key) else { continue };
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
@@ -238,7 +238,7 @@ impl LinesOfBackend {
     }
 }
 
-/// What cannot be said of lines that are known. Whom a redirect leads away nobody lets in.
+/// Finds known lines that cannot be options. A redirect that leads clients away lets nobody in.
 fn left_out(option: &str, text: &str, wanted: &str, key: &str, out: &mut Translation<'_>) {
     let why = format!("has {:?} for option {option}, which {wanted}", shortened(text));
     match option.starts_with("redirect-") {
@@ -247,7 +247,7 @@ fn left_out(option: &str, text: &str, wanted: &str, key: &str, out: &mut Transla
     }
 }
 
-/// What a rule does with a header; a value is a text with variables of ours.
+/// The step of a rule for a header; a value is a text with variables of ours.
 fn step(verb: &str, name: &str, value: &[&str]) -> Option<HeaderStep> {
     let name = name.to_owned();
     let read = |value: &str| log_format::text(value).ok().filter(|read| is_value(read));

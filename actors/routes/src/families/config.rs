@@ -1,16 +1,16 @@
-//! What the ConfigMap of a family's own controller says: read once, for all Ingresses of the family.
+//! The ConfigMap of a family's own controller: read once, for all Ingresses of the family.
 
 use super::{
     family::Family,
     key::{FamilyKey, KeyOutcome, KeyPlace, KeyTarget, WrongValue},
     values::ForeignValue,
 };
-use crate::{findings::sentences::shortened, options::MOST_BYTES};
+use crate::{options::MOST_BYTES, sentences::shortened};
 use haptic_model::{Finding, FindingKind};
 use haptic_text::suggest::did_you_mean;
 use std::collections::BTreeMap;
 
-/// So many names that are no key's are told.
+/// The most names that are no key's and are told.
 const FEW: usize = 5;
 
 /// The entries of a ConfigMap, as their controller reads them.
@@ -19,7 +19,7 @@ pub struct FamilyConfig {
     pub(super) values: BTreeMap<&'static str, ForeignValue>,
     /// Guards of which nobody knows whom they let in, each with what is wrong with it. Where nothing nearer is said nobody gets in.
     pub(super) closed: BTreeMap<&'static str, String>,
-    /// What is said of the entries.
+    /// The findings at the entries.
     pub findings: Vec<Finding>,
 }
 

@@ -54,17 +54,17 @@ const NAMING: [&str; 6] = [
 /// An Ingress with annotations of a family.
 #[derive(Clone, Copy, Debug)]
 pub struct ForeignIngress<'i> {
-    /// What is known of it.
+    /// The facts about it.
     pub about: About<'i>,
     /// All of its annotations.
     pub annotations: &'i BTreeMap<String, String>,
     /// Its paths, each with the Service that it leads to.
     pub paths: &'i [(String, Option<String>)],
-    /// What these Services say, if they say something.
+    /// The annotations of these Services, if they have any.
     pub services: &'i [(Arc<str>, &'i BTreeMap<String, String>)],
 }
 
-/// What becomes of the annotations of an Ingress.
+/// The conversion of the annotations of an Ingress.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConvertedAnnotations {
     /// Those that are not needed any more.
@@ -75,14 +75,14 @@ pub struct ConvertedAnnotations {
     pub kept: BTreeMap<String, String>,
 }
 
-/// What an Ingress asks for, as far as annotations decide.
+/// The demands of an Ingress, as far as annotations decide.
 #[derive(Debug, PartialEq)]
 struct ServedAnnotations {
     /// Those of the Ingress as a whole, and those of each path.
     options: Vec<RouteOptions>,
     /// Of these those that count for more than the Ingress.
     spread: OptionValues,
-    /// What is done to its routes by other means than options, and to those to each Service.
+    /// The effects on its routes by other means than options, and on those to each Service.
     levels: Vec<LevelEffects>,
     ingress: IngressEffects,
     /// Of each path at which HTTP is not redirected to HTTPS: what an annotation of ours says, which counts before that.
@@ -131,13 +131,13 @@ pub fn convert(
     done
 }
 
-/// What is said of an annotation.
+/// The finding at an annotation.
 fn found_at<'f>(foreign: &'f ForeignOptions, annotation: &str) -> Option<&'f Finding> {
     let mut findings = foreign.ingress.findings.iter();
     findings.find(|found| found.place.annotation.as_deref() == Some(annotation))
 }
 
-/// Which annotations are converted together, of these with their names: all at once; then those that belong together; then each by itself.
+/// The sets of annotations that are converted together, of these with their names: all at once; then those that belong together; then each by itself.
 fn attempts<'a>(candidates: &[(&'a str, &str)]) -> Vec<BTreeSet<&'a str>> {
     let mut groups: BTreeMap<&str, BTreeSet<&'a str>> = BTreeMap::new();
     for (annotation, name) in candidates {
@@ -308,7 +308,7 @@ impl Conversion<'_> {
     }
 }
 
-/// What is not compared by the options of paths.
+/// The effects that are not compared by the options of paths.
 fn without_options(level: LevelEffects) -> LevelEffects {
     LevelEffects {
         written: Written::default(),

@@ -1,4 +1,4 @@
-//! What annotations of families do: to an Ingress as a whole, and to the routes that lead to one Service.
+//! The effects of a family's annotations: on an Ingress as a whole, and on the routes that lead to one Service.
 
 use super::{answers::PathAnswer, forms::ForeignForms, paths::PathRules, sign_in::SignIn};
 use crate::options::{
@@ -24,13 +24,13 @@ pub struct IngressEffects {
     pub aliases: Vec<String>,
     /// Other hosts whose requests are redirected to its own, as far as nobody has routes there.
     pub redirected: Vec<String>,
-    /// What paths begin with at which HTTP is not redirected to HTTPS.
+    /// The beginnings of paths at which HTTP is not redirected to HTTPS.
     pub over_http: Vec<String>,
-    /// What single paths of its hosts are answered.
+    /// The answers of single paths of its hosts.
     pub answers: Vec<PathAnswer>,
-    /// Who is kept out of all routes of its hosts that have no lists of their own.
+    /// The options that keep clients out of all routes of its hosts that have no lists of their own.
     pub over_host: OptionValues,
-    /// What is said of the annotations.
+    /// The findings at the annotations.
     pub findings: Vec<Finding>,
 }
 
@@ -43,11 +43,11 @@ pub struct LevelEffects {
     pub closed: bool,
     /// Whether nothing leads there.
     pub left_out: bool,
-    /// Who is kept out, whatever other levels say.
+    /// The clients that are kept out, whatever other levels say.
     pub blocked: Option<OptionValue>,
     /// How paths are compared.
     pub forms: ForeignForms,
-    /// What clients are asked for that have not signed in.
+    /// The question for clients that have not signed in.
     pub sign_in: Option<SignIn>,
     /// Whether servers get the certificate of a client as a whole, where that is not said of the host.
     pub passes_certificate: Option<bool>,

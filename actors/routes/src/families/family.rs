@@ -1,11 +1,11 @@
-//! Whose annotations are read: what they begin with, their keys, and how their own controllers look for them.
+//! The families of annotations: their prefixes, their keys, and how their own controllers look for them.
 
 use super::{
     haproxy_ingress::table as haproxy_ingress, haproxy_org::table as haproxy_org,
     ingress_nginx::table as ingress_nginx, key::FamilyKey,
 };
 
-/// Whose annotations.
+/// The controller whose annotations are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Family {
     /// `nginx.ingress.kubernetes.io/`, of kubernetes/ingress-nginx.
@@ -30,7 +30,7 @@ impl Family {
         }
     }
 
-    /// What its annotations begin with; of the same key the first counts.
+    /// The prefixes of its annotations; of the same key the first counts.
     #[must_use]
     pub fn prefixes(self) -> &'static [&'static str] {
         match self {
@@ -80,7 +80,7 @@ impl Family {
         self != Self::HaproxyOrg
     }
 
-    /// What an annotation is called behind the family's prefix, and which of the prefixes it has.
+    /// The name of an annotation behind the family's prefix, and which of the prefixes it has.
     pub(super) fn name_of(self, annotation: &str) -> Option<(usize, &str)> {
         let mut prefixes = self.prefixes().iter().enumerate();
         let prefixed = prefixes.find_map(|(rank, prefix)| Some((rank, annotation.strip_prefix(prefix)?)));
@@ -89,7 +89,7 @@ impl Family {
         prefixed.or_else(|| is_bare().then_some((self.prefixes().len(), annotation)))
     }
 
-    /// What an annotation of the family is called behind the prefix.
+    /// The name of an annotation of the family behind the prefix.
     #[must_use]
     pub fn behind_prefix(self, annotation: &str) -> Option<&str> {
         self.name_of(annotation).map(|(_, name)| name)

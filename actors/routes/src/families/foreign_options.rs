@@ -1,7 +1,7 @@
-//! What families make of the annotations of an Ingress, and of the Services that its routes lead to.
+//! The options that families make of the annotations of an Ingress, and of the Services that its routes lead to.
 
 use super::{
-    annotations::Said,
+    annotations::ReadAnnotations,
     effects::{IngressEffects, LevelEffects},
     family::Family,
     haproxy_ingress,
@@ -17,18 +17,18 @@ use crate::options::{
 use haptic_model::{Finding, FindingKind};
 use std::{collections::BTreeMap, sync::Arc};
 
-/// So many bytes are translated for one Ingress: what it says is read again for each Service of its routes that says something, too.
+/// The most bytes that are translated for one Ingress: its annotations are read again for each Service of its routes that has some, too.
 const MOST_TRANSLATED: usize = 4 << 20;
 
-/// What a translation costs however little is said, in bytes that cost as much.
+/// The least cost of a translation, in bytes that cost as much.
 const LEAST_COST: usize = 1 << 10;
 
-/// What families make of the annotations of an Ingress.
+/// The options that families make of the annotations of an Ingress.
 #[derive(Debug, Default)]
 pub struct ForeignOptions {
-    /// What they do to it as a whole.
+    /// The effects on it as a whole.
     pub ingress: IngressEffects,
-    /// What counts for its routes.
+    /// The effects on its routes.
     pub own: LevelEffects,
     /// The same for routes to these Services, which have annotations of families.
     pub of_services: BTreeMap<Arc<str>, LevelEffects>,
@@ -74,13 +74,13 @@ impl ForeignOptions {
         Self { ingress, own, of_services }
     }
 
-    /// What counts for routes to a Service.
+    /// The effects on routes to a Service.
     #[must_use]
     pub fn level(&self, service: Option<&str>) -> &LevelEffects {
         service.and_then(|service| self.of_services.get(service)).unwrap_or(&self.own)
     }
 
-    /// What counts for its routes, and for those to each Service with annotations of its own.
+    /// The effects on its routes, and on those to each Service with annotations of its own.
     pub fn levels(&self) -> impl Iterator<Item = &LevelEffects> {
         std::iter::once(&self.own).chain(self.of_services.values())
     }
@@ -95,7 +95,7 @@ impl ForeignOptions {
         std::iter::once(&mut self.own).chain(self.of_services.values_mut())
     }
 
-    /// What is said of a host by its neighbours counts for the whole Ingress.
+    /// Takes a neighbour's certificates of clients for a host: they count for the whole Ingress.
     pub fn verify_clients(&mut self, client: Option<&OptionValues>, closed: bool) {
         for level in self.levels_mut() {
             level.closed |= closed;
@@ -111,7 +111,7 @@ impl ForeignOptions {
         }
     }
 
-    /// Whom an Ingress beside it keeps out of the whole host.
+    /// Keeps out those that an Ingress beside it keeps out of the whole host.
     pub fn keep_out(&mut self, guards: &OptionValues) {
         for level in self.levels_mut() {
             level.closed |= guards.contains_key("closed");
@@ -134,7 +134,7 @@ fn too_many_services(beyond: usize) -> Finding {
     Finding::new(FindingKind::ForeignNotServed, sentence)
 }
 
-/// What the family makes of annotations of an Ingress, of the Service that a route of it leads to, and of its own ConfigMap.
+/// Translates the family's annotations of an Ingress, of the Service that a route of it leads to, and of its own ConfigMap.
 #[must_use]
 pub fn translate<'t>(
     family: &'t FamilySettings,
@@ -144,7 +144,7 @@ pub fn translate<'t>(
     settings: &'t Settings,
 ) -> Translation<'t> {
     let mut translation = Translation::new(family.family, about, settings);
-    let mut said = Said::read(family, ingress, service, &mut translation);
+    let mut said = ReadAnnotations::read(family, ingress, service, &mut translation);
     let has_backend = family.family == Family::HaproxyOrg
         && about.referenced.is_some()
         && custom_resources::backend_of(&said, about.namespace).is_some();
@@ -159,8 +159,8 @@ pub fn translate<'t>(
     translation
 }
 
-/// What takes several keys to say.
-fn groups_of(family: Family) -> &'static [fn(&Said<'_>, &mut Translation<'_>)] {
+/// The translations that take several keys.
+fn groups_of(family: Family) -> &'static [fn(&ReadAnnotations<'_>, &mut Translation<'_>)] {
     match family {
         Family::IngressNginx => ingress_nginx::GROUPS,
         Family::HaproxyOrg => haproxy_org::GROUPS,

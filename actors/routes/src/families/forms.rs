@@ -5,12 +5,12 @@ use crate::matching::{
     patterns::{self, Pattern, Rewrite},
 };
 
-/// What a family says of the paths of an Ingress.
+/// The forms that a family gives the paths of an Ingress.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ForeignForms {
     /// How those of the type ImplementationSpecific are compared.
     pub unspecific: PathForm,
-    /// What takes the place of the beginning that matched.
+    /// The text in place of the beginning that matched.
     pub target: Option<String>,
 }
 
@@ -58,7 +58,7 @@ impl ForeignForms {
         Some(path.map_err(|why| why.to_string()).map(|path| self.literal(form, &path)))
     }
 
-    /// What takes the place of paths that no path of the Ingress takes: they are those below `/`.
+    /// The rewrite of paths that no path of the Ingress takes: they are those below `/`.
     #[must_use]
     pub fn of_rest(&self) -> Option<Pattern> {
         self.target.is_some().then(|| self.literal(PathForm::Elements, "/"))
@@ -76,7 +76,7 @@ impl ForeignForms {
     }
 }
 
-/// What takes the place of a path: `target` and the rest, of which a slash is no part where `target` is `/` or the path ends with one.
+/// The rewrite of a path to `target` and the rest, of which a slash is no part where `target` is `/` or the path ends with one.
 fn swapped(path: &str, target: &str, shape: &MatchShape) -> Rewrite {
     let ends = path.ends_with('/');
     let target = if ends && !target.ends_with('/') { format!("{target}/") } else { target.to_owned() };

@@ -2,14 +2,14 @@
 
 use super::translation::Translation;
 use crate::{
-    findings::sentences::shortened,
     options::{
         header::{Header, HeadersOf, plain},
         value::OptionValue,
     },
+    sentences::shortened,
 };
 
-/// What one rule does with a header.
+/// The step of one rule for a header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum HeaderStep {
     /// It has this value alone.
@@ -37,10 +37,10 @@ const OF_CLIENTS: [&str; 12] = [
     "referer",
     "user-agent",
 ];
-/// What names of others begin with.
+/// The prefixes of names of other headers that clients send.
 const BEGIN_OF_CLIENTS: [&str; 5] = ["accept-", "access-control-", "content-", "if-", "sec-"];
 
-/// What servers are told of each request in any case.
+/// The headers that tell servers of each request in any case.
 const TOLD: [&str; 10] = [
     "forwarded",
     "x-forwarded-for",
@@ -57,7 +57,7 @@ const TOLD: [&str; 10] = [
 /// The options for headers of one direction. Headers are removed first, then set, then added to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HeadersTo {
-    /// Whose headers they are.
+    /// The side whose headers they are.
     pub of: HeadersOf,
     set: &'static str,
     add: &'static str,
@@ -65,14 +65,14 @@ pub(super) struct HeadersTo {
 }
 
 impl HeadersTo {
-    /// What servers get.
+    /// The headers of requests.
     pub const SERVERS: Self = Self {
         of: HeadersOf::Requests,
         set: "request-headers",
         add: "add-request-headers",
         remove: "remove-request-headers",
     };
-    /// What clients get.
+    /// The headers of answers.
     pub const CLIENTS: Self = Self {
         of: HeadersOf::Answers,
         set: "response-headers",
@@ -131,7 +131,7 @@ impl HeadersTo {
         }
     }
 
-    /// What was said of a header before it is removed or set counts no more.
+    /// Forgets the steps for a header before it is removed or set.
     fn forget(self, name: &str, out: &mut Translation<'_>) {
         for option in [self.set, self.add] {
             let Some(OptionValue::Headers(headers)) = out.value(option) else { continue };

@@ -1,4 +1,4 @@
-//! What servers are asked by checks, as HAProxy's two controllers read it.
+//! Health checks, as HAProxy's two controllers read them.
 
 use super::translation::Translation;
 

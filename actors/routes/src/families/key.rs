@@ -2,7 +2,7 @@
 
 use super::values::ValueReader;
 
-/// What is known of a key.
+/// The facts about a key.
 #[derive(Clone, Copy, Debug)]
 pub struct FamilyKey {
     /// Behind the prefix; rows are in the order of their names.
@@ -11,9 +11,9 @@ pub struct FamilyKey {
     pub value: ValueReader,
     /// Where it may stand; elsewhere it has no effect, and that is said.
     pub places: &'static [KeyPlace],
-    /// What a value does that cannot be read.
+    /// The effect of a value that cannot be read.
     pub wrong: WrongValue,
-    /// What becomes of it.
+    /// The translation of it.
     pub to: KeyTarget,
     /// How near that comes to what its own controller does.
     pub outcome: KeyOutcome,
@@ -32,7 +32,7 @@ pub enum KeyPlace {
     Config,
 }
 
-/// What a value does that cannot be read.
+/// The effect of a value that cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WrongValue {
     /// It is as if it was not there.
@@ -43,7 +43,7 @@ pub enum WrongValue {
     Drop,
 }
 
-/// What becomes of a key.
+/// The translation of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyTarget {
     /// The value of this option.
@@ -141,7 +141,7 @@ impl FamilyKey {
     }
 }
 
-/// What most rows have.
+/// The row of most keys.
 pub const KEY: FamilyKey = FamilyKey {
     name: "",
     value: super::values::TEXT,

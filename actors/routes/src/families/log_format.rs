@@ -18,7 +18,7 @@ const VARIABLES: [(&str, &str); 14] = [
     ("%cp", "client-port"),
 ];
 
-/// What reads a header of the request. Names of headers have no case.
+/// The fetches that read a header of the request. Names of headers have no case.
 const FETCHES: [&str; 4] = ["hdr", "req.hdr", "fhdr", "req.fhdr"];
 
 /// An environment variable, which HAProxy puts in its place where it reads its configuration.
@@ -71,7 +71,7 @@ fn read(format: &str, more: &[(&str, &'static str)]) -> Result<String, String> {
     Ok(read)
 }
 
-/// What stands behind an expression for the host of the request.
+/// The text behind an expression for the host of the request.
 fn behind_host(text: &str) -> Option<&str> {
     let (fetch, behind) = text.strip_prefix("%[")?.split_once(']')?;
     let (kind, name) = fetch.strip_suffix(')')?.split_once('(')?;

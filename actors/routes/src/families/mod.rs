@@ -35,7 +35,7 @@ mod tls;
 mod translation;
 pub mod values;
 
-pub use annotations::Said;
+pub use annotations::ReadAnnotations;
 pub use answers::PathAnswer;
 pub use config::FamilyConfig;
 pub use convert::{ConvertedAnnotations, ForeignIngress, convert};

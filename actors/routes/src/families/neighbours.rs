@@ -1,4 +1,4 @@
-//! What Ingresses of a namespace say of a host for all of its Ingresses there: paths that are patterns, canaries, whose
+//! Annotations of one Ingress that count for all Ingresses of a namespace on a host: paths that are patterns, canaries, whose
 //! certificates clients must have. It reaches no other namespace, whoever has the host.
 
 pub use crate::options::value::OptionValues;
@@ -16,18 +16,18 @@ pub type HostOfNamespace = (Arc<str>, Arc<str>);
 /// A path as it is written, and its type.
 pub type PathOfType = (String, String);
 
-/// What one Ingress says of a host.
+/// The options of one Ingress for a host.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HostOptions {
     /// Whether all paths of the host are regular expressions.
     pub patterns: bool,
-    /// What clients must show.
+    /// The certificates that clients must show.
     pub client: OptionValues,
     /// Whether nobody may get in.
     pub closed: bool,
-    /// Who is kept out of the whole host.
+    /// The options that keep clients out of the whole host.
     pub guards: OptionValues,
-    /// What routes have whose requests a canary shares. Of the same path the first counts.
+    /// The options of routes whose requests a canary shares. Of the same path the first counts.
     pub canaries: BTreeMap<PathOfType, OptionValues>,
     /// Whether it has TLS.
     pub tls: bool,
@@ -46,11 +46,11 @@ pub struct Neighbours {
     said: HashMap<HostOfNamespace, SaidOfHost>,
 }
 
-/// What Ingresses of a namespace say of a host.
+/// The options of all Ingresses of a namespace for a host.
 #[derive(Clone, Debug, Default)]
 struct SaidOfHost {
     by_age: BTreeMap<(Age, Arc<ObjectRef>), HostOptions>,
-    /// What they say together, once it is asked for: each of thousands of Ingresses of a host asks for it.
+    /// All of them together, once they are asked for: each of thousands of Ingresses of a host asks for them.
     together: OnceLock<HostOptions>,
 }
 
@@ -93,7 +93,7 @@ impl HostOptions {
 }
 
 impl Neighbours {
-    /// What an object says now. The hosts of its namespace of which something else is said are noted in `different`.
+    /// Takes the options of an object as they are now. The hosts of its namespace of which something else is said are noted in `different`.
     pub fn set(
         &mut self,
         object: &Arc<ObjectRef>,
@@ -161,7 +161,7 @@ impl Neighbours {
         self.of(namespace, host)?.root.as_ref().map(|(_, options)| options)
     }
 
-    /// Who has a path of a host at which clients may be signed in.
+    /// The program at a path of a host by which clients may be signed in.
     #[must_use]
     pub fn program(&self, namespace: &str, host: &str, path: &str) -> Option<&Backend> {
         self.of(namespace, host)?.programs.get(path)
@@ -179,7 +179,7 @@ impl Neighbours {
         self.of(namespace, host).is_some_and(|host| host.patterns)
     }
 
-    /// What clients of a host must show, by the oldest Ingress that says it, and whether nobody may get in.
+    /// The certificates that clients of a host must show, by the oldest Ingress that says it, and whether nobody may get in.
     #[must_use]
     pub fn client(&self, namespace: &str, host: &str) -> (Option<&OptionValues>, bool) {
         let of_host = self.of(namespace, host);
@@ -187,7 +187,7 @@ impl Neighbours {
         (client, of_host.is_some_and(|host| host.closed))
     }
 
-    /// Who is kept out of a host, by the oldest Ingress that says it.
+    /// The options that keep clients out of a host, by the oldest Ingress that says it.
     #[must_use]
     pub fn guards(&self, namespace: &str, host: &str) -> Option<&OptionValues> {
         self.of(namespace, host).map(|host| &host.guards).filter(|guards| !guards.is_empty())

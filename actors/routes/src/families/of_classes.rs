@@ -4,7 +4,7 @@ use super::{
     config::FamilyConfig, family::Family, foreign_options::translate, settings::FamilySettings,
     translation::About,
 };
-use crate::{findings::sentences::shortened, objects::config_maps, options::Settings};
+use crate::{objects::config_maps, options::Settings, sentences::shortened};
 use haptic_model::{Finding, HAProxyTemplateConfigSpec, ObjectRef, Snapshots};
 use serde_json::Value;
 use std::{collections::BTreeMap, sync::Arc};
@@ -12,23 +12,23 @@ use std::{collections::BTreeMap, sync::Arc};
 /// The families that are switched on, in the order in which they count.
 pub type FamiliesOfClass = Arc<[FamilySettings]>;
 
-/// What counts for which class.
+/// The families that count for each class.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FamiliesOfClasses {
     of_all: FamiliesOfClass,
     of_class: BTreeMap<Arc<str>, FamiliesOfClass>,
-    /// What is said of the entries of each ConfigMap.
+    /// The findings at the entries of each ConfigMap.
     pub findings: BTreeMap<Arc<ObjectRef>, Vec<Finding>>,
-    /// What is said of the settings, in sentences.
+    /// The faults of the settings, in sentences.
     pub warnings: Vec<String>,
 }
 
 impl FamilyConfig {
-    /// What is said of values that can be read, as of an Ingress that says nothing itself.
+    /// Adds the findings at values that can be read, as of an Ingress without annotations.
     #[must_use]
     pub fn with_findings(mut self, family: Family, settings: &Settings) -> Self {
         let alone = FamilySettings::of_config(family, self.clone());
-        let said = translate(&alone, &BTreeMap::new(), None, About::default(), settings).found_in_config;
+        let said = translate(&alone, &BTreeMap::new(), None, About::default(), settings).config_findings;
         for (kind, key, sentence) in said {
             self.find(kind, &key, &sentence);
         }
@@ -75,7 +75,7 @@ impl FamiliesOfClasses {
         family.above(&config)
     }
 
-    /// What the parameters of a class say that is taken over from haproxy-ingress: a ConfigMap in the words of the controller's own.
+    /// Takes the parameters of a class that is taken over from haproxy-ingress: a ConfigMap in the words of the controller's own.
     pub fn take_parameters(
         &mut self,
         class: &Arc<str>,
@@ -121,8 +121,7 @@ impl FamiliesOfClasses {
 
     fn note(&mut self, config_map: &Arc<ObjectRef>, config: &FamilyConfig) {
         if !config.findings.is_empty() {
-            self.findings
-                .insert(config_map.clone(), crate::findings::sentences::few(config.findings.clone()));
+            self.findings.insert(config_map.clone(), crate::sentences::few(config.findings.clone()));
         }
     }
 

@@ -16,7 +16,7 @@ const ANY_WHOLE: &str = ".+";
 /// With which an expression takes letters of either case.
 const ANY_CASE: &str = "(?i)";
 
-/// So many origins one expression stands for.
+/// The most origins that one expression stands for.
 const MOST: usize = 100;
 /// No origin has more bytes: a scheme, a host's name and a port.
 const LONGEST: usize = 300;

@@ -7,9 +7,9 @@ use crate::matching::patterns::{self, Pattern};
 pub struct PathRules {
     /// Whether all paths of its hosts are regular expressions, whatever their types, that ignore case and begin where the path does.
     pub patterns: bool,
-    /// What takes the place of the whole path, but of one that is the same.
+    /// The text in place of the whole path, but of one that is the same.
     pub target: Option<String>,
-    /// What paths begin with at which nobody is asked who they are.
+    /// The beginnings of paths at which nobody is asked who they are.
     pub without_auth: Vec<String>,
 }
 

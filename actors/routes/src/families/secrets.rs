@@ -1,4 +1,4 @@
-//! Which Secrets annotations may name.
+//! The Secrets that annotations may name.
 
 /// The name in `NAME` or `NAMESPACE/NAME`, if the Secret is one of this namespace.
 #[must_use]

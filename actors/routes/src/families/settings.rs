@@ -1,4 +1,4 @@
-//! What the configuration says of a family: `extraContext.annotationFamilies.NAME`.
+//! The settings of a family: `extraContext.annotationFamilies.NAME`.
 
 use super::{config::FamilyConfig, family::Family};
 use serde_json::{Map, Value as Json};
@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A family that is switched on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FamilySettings {
-    /// Which.
+    /// The family.
     pub family: Family,
     /// Classes of ours whose Ingresses have these annotations.
     classes: BTreeSet<String>,
@@ -17,7 +17,7 @@ pub struct FamilySettings {
     pub(crate) take_controllers: BTreeSet<String>,
     /// Whether what is known of snippets is translated; otherwise nothing of them has an effect.
     pub snippets: bool,
-    /// What the ConfigMap of its own controller says, and before it the setting `config`.
+    /// The ConfigMap of its own controller, and before it the setting `config`.
     pub config: FamilyConfig,
     /// The ConfigMap of its own controller, as it is named.
     pub(crate) config_map: Option<String>,

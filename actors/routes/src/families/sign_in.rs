@@ -1,4 +1,4 @@
-//! A program that signs clients in, at a path of the host itself: who is asked is whoever has that path.
+//! A program that signs clients in, at a path of the host itself: the Service of that path is asked.
 
 use crate::{
     claims::{Backend, Port},
@@ -9,16 +9,16 @@ use crate::{
 };
 use memchr::memmem;
 
-/// What is asked for, by `oauth` of jcmoraisjr/haproxy-ingress.
+/// The demand of `oauth` of jcmoraisjr/haproxy-ingress.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SignIn {
     /// The path of the program, without a slash at its end.
     pub prefix: String,
-    /// What counts for routes beside who is asked.
+    /// The options of routes beside the service that is asked.
     pub options: OptionValues,
 }
 
-/// What paths of such programs have in them. Others are not remembered, and not found.
+/// The part of paths that such programs have. Others are not remembered, and not found.
 const PART: &str = "auth";
 
 /// Whether an object may have a path of such a program.

@@ -1,4 +1,4 @@
-//! What HAProxy and OpenSSL read of TLS with clients, in our options.
+//! TLS with clients in words of HAProxy and OpenSSL, in our options.
 
 use super::translation::Translation;
 use crate::options::tls::GOOD_CIPHERS;

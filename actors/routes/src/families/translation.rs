@@ -1,14 +1,13 @@
-//! What becomes of what annotations of a family say.
+//! The translation of a family's annotations.
 
 use super::{
-    annotations::{Annotation, Said},
+    annotations::{Annotation, ReadAnnotations},
     answers::PathAnswer,
     effects::{IngressEffects, LevelEffects},
     family::Family,
     key::{FamilyKey, KeyTarget, WrongValue},
 };
 use crate::{
-    findings::sentences::shortened,
     objects::referenced::{ReferencedKind, ReferencedObjects},
     options::{
         Settings,
@@ -16,6 +15,7 @@ use crate::{
         table::row,
         value::{OptionValue, OptionValues},
     },
+    sentences::shortened,
 };
 use haptic_model::{Finding, FindingKind};
 use haptic_text::suggest::did_you_mean;
@@ -24,13 +24,13 @@ use std::collections::{BTreeMap, BTreeSet};
 /// All clients.
 pub const EVERYBODY: &str = "0.0.0.0/0, ::/0";
 
-/// So many names that are no key's are told.
+/// The most names that are no key's and are told.
 const FEW: usize = 5;
 
-/// So much is told of one annotation.
+/// The most findings at one annotation.
 const MOST_FINDINGS: usize = 10;
 
-/// What is known of the Ingress besides its annotations.
+/// The facts about the Ingress besides its annotations.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct About<'a> {
     /// Its namespace.
@@ -45,23 +45,23 @@ pub struct About<'a> {
     pub names_tls_hosts: bool,
     /// The first port of the Service that its annotation `default-backend` names, if that is known.
     pub default_port: Option<u16>,
-    /// What annotations name; without it what is there is not looked at, and has no effect.
+    /// The objects that annotations name; without them whether they are there is not looked at, and has no effect.
     pub referenced: Option<&'a ReferencedObjects>,
 }
 
-/// What becomes of annotations of a family.
+/// The translation of a family's annotations.
 #[derive(Debug)]
 pub struct Translation<'t> {
     reader: AnnotationReader<'t>,
-    /// What they do to the Ingress.
+    /// The effects on the Ingress.
     pub ingress: IngressEffects,
-    /// What they do to its routes to the Service, or to all.
+    /// The effects on its routes to the Service, or on all.
     pub level: LevelEffects,
-    /// What is said of what only the ConfigMap says: it is told there, once.
-    pub(super) found_in_config: Vec<(FindingKind, String, String)>,
+    /// The findings at entries of the ConfigMap alone: they are told there, once.
+    pub(super) config_findings: Vec<(FindingKind, String, String)>,
 }
 
-/// Whose annotations are read, with which settings, and what was read of them so far.
+/// The family whose annotations are read, its settings, and what was read of them so far.
 #[derive(Debug)]
 struct AnnotationReader<'t> {
     family: Family,
@@ -89,7 +89,7 @@ impl<'t> Translation<'t> {
             reported: BTreeMap::new(),
         };
         let (ingress, level) = (IngressEffects::default(), LevelEffects::none());
-        Self { reader, ingress, level, found_in_config: Vec::new() }
+        Self { reader, ingress, level, config_findings: Vec::new() }
     }
 
     /// A key is only said by the ConfigMap.
@@ -119,7 +119,7 @@ impl<'t> Translation<'t> {
         self.level.written.values.contains_key(option)
     }
 
-    /// What an option is set to.
+    /// The value of an option.
     #[must_use]
     pub fn value(&self, option: &str) -> Option<&OptionValue> {
         self.level.written.values.get(option)
@@ -131,7 +131,7 @@ impl<'t> Translation<'t> {
     }
 
     /// Nothing of an Ingress is served that has one of the words in an annotation which the ConfigMap forbids.
-    pub(super) fn drop_words(&mut self, said: &Said<'_>, ingress: &BTreeMap<String, String>) {
+    pub(super) fn drop_words(&mut self, said: &ReadAnnotations<'_>, ingress: &BTreeMap<String, String>) {
         let Some(words) = said.text("annotation-value-word-blocklist") else { return };
         let words: Vec<&str> = words.split(',').map(str::trim).filter(|word| !word.is_empty()).collect();
         let of_family =
@@ -145,7 +145,7 @@ impl<'t> Translation<'t> {
     }
 
     /// Whatever is one option.
-    pub(super) fn options_of(&mut self, said: &Said<'_>) {
+    pub(super) fn options_of(&mut self, said: &ReadAnnotations<'_>) {
         for (name, value) in said.values() {
             if let Some(key) = self.reader.family.key(name)
                 && let KeyTarget::Option(option) = key.to
@@ -243,16 +243,16 @@ impl<'t> Translation<'t> {
         self.value_of(option, text).is_some()
     }
 
-    /// What an option is by `text`, if that can be read.
+    /// The value of an option by `text`, if that can be read.
     #[must_use]
     pub fn value_of(&self, option: &str, text: &str) -> Option<OptionValue> {
         self.read(option, text).ok()
     }
 
-    /// What an option is by `text`.
+    /// Reads the value of an option.
     ///
     /// # Errors
-    /// What it must be, behind the word "it".
+    /// The form that it must have, behind the word "it".
     pub fn read(&self, option: &str, text: &str) -> Result<OptionValue, String> {
         let row = row(option).ok_or("must be an option that there is")?;
         row.kind.read(text, self.reader.settings)
@@ -266,7 +266,7 @@ impl<'t> Translation<'t> {
 
     /// Closes what has lists of clients that are for an address in a header, as `key` names it: they know no other than the X-Forwarded-For
     /// of proxies that are trusted.
-    pub fn close_unknown_address(&mut self, said: &Said<'_>, key: &str, lists: [&str; 2]) {
+    pub fn close_unknown_address(&mut self, said: &ReadAnnotations<'_>, key: &str, lists: [&str; 2]) {
         let Some(header) = said.text(key).filter(|_| lists.iter().any(|list| said.names(list))) else {
             return;
         };
@@ -420,15 +420,15 @@ impl<'t> Translation<'t> {
         self.find_at(FindingKind::ForeignNotServed, &shortened(written), &sentence);
     }
 
-    /// What leaves the Ingress served is told at the ConfigMap, where that says it.
+    /// Tells a finding that leaves the Ingress served at the ConfigMap, where that says it.
     fn find(&mut self, kind: FindingKind, key: &str, sentence: String) {
         if self.reader.of_config.contains(key) && !self.reader.written.contains_key(key) {
-            return self.found_in_config.push((kind, key.to_owned(), sentence));
+            return self.config_findings.push((kind, key.to_owned(), sentence));
         }
         self.find_at_ingress(kind, key, sentence);
     }
 
-    /// What closes the Ingress is told there, wherever it stands.
+    /// Tells a finding that closes the Ingress there, wherever it stands.
     fn find_at_ingress(&mut self, kind: FindingKind, key: &str, sentence: String) {
         if self.reader.of_config.contains(key) && !self.reader.written.contains_key(key) {
             let sentence = format!("{key} of the controller's ConfigMap {sentence}");

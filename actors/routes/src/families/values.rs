@@ -29,7 +29,7 @@ impl ForeignValue {
 /// How a value is read.
 #[derive(Clone, Copy)]
 pub struct ValueReader {
-    /// What it must be, behind "it must be".
+    /// The form that it must have, behind "it must be".
     pub expected: &'static str,
     /// Reads it; `None` where it is something else.
     pub read: fn(&str) -> Option<ForeignValue>,
@@ -52,7 +52,7 @@ impl fmt::Debug for ValueReader {
 /// Any text that is not empty, without control characters but ends of lines, each line without blanks around it.
 pub const TEXT: ValueReader = ValueReader { expected: "a text", read: text };
 
-/// What Go's `strconv.ParseBool` takes.
+/// The words that Go's `strconv.ParseBool` takes.
 pub const GO_SWITCH: ValueReader = ValueReader { expected: "true or false", read: go_switch };
 
 /// A decimal number with a sign, without a unit.

@@ -1,11 +1,10 @@
 //! Certificates that clients refuse: of other names than the host's, expired, about to expire, or not there. Those that servers are
 //! shown, and of TCP services, are looked at in the same way.
 //!
-//! What is found is only told: HAProxy serves such a certificate, and time decides nothing. Secrets are read when an object
+//! Findings are only told: HAProxy serves such a certificate, and time decides nothing. Secrets are read when an object
 //! names them, each once however many do.
 
-use super::sentences::shortened;
-use crate::{claims::Claims, matching::ANY_HOST, objects::named_objects::NamedKind};
+use crate::{claims::Claims, matching::ANY_HOST, objects::named_objects::NamedKind, sentences::shortened};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use haptic_model::{
     ActiveConfig, Finding, FindingKind, Object, Snapshot, Snapshots,
@@ -33,7 +32,7 @@ const TWO_WEEKS: u64 = 14 * 24 * 3600;
 /// The same of what is said again.
 const VERY_LATE: u64 = 24;
 const THREE_DAYS: u64 = 3 * 24 * 3600;
-/// So many names of a certificate are told.
+/// The most names of a certificate that are told.
 const FEW: usize = 3;
 
 /// Namespace and name.
@@ -55,7 +54,7 @@ pub struct SecretsAtTime {
     date: Option<u64>,
 }
 
-/// Which objects' certificates may be others than before.
+/// The Secrets whose objects may have other certificates than before.
 #[derive(Debug, Default)]
 pub(crate) struct ConcernedSecrets {
     names: HashSet<TlsSecretName>,
@@ -63,7 +62,7 @@ pub(crate) struct ConcernedSecrets {
     default: bool,
 }
 
-/// What is known of the certificates that objects name.
+/// The facts about the certificates that objects name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NamedCertificates {
     secrets: SecretsAtTime,
@@ -242,7 +241,7 @@ impl NamedCertificates {
         Some(UNIX_EPOCH + Duration::from_secs(next))
     }
 
-    /// What is wrong with the certificate in a Secret, for a host that it is served for.
+    /// The fault of the certificate in a Secret, for a host that it is served for.
     pub fn found(&self, namespace: &str, secret: &str, host: &str) -> Option<Finding> {
         self.secrets.store.as_ref()?;
         let shown = shortened(secret);
@@ -259,7 +258,7 @@ impl NamedCertificates {
         known.found(host, &format!("the certificate in Secret {shown}"), self.secrets.date)
     }
 
-    /// What is wrong with the default certificate, for a host that it is served for.
+    /// The fault of the default certificate, for a host that it is served for.
     pub fn found_at_default(&self, host: &str) -> Option<Finding> {
         self.secrets.store.as_ref()?;
         let known = self.secrets.default.as_ref().and_then(|name| self.known.get(name)?.certificate.as_ref());
@@ -274,7 +273,7 @@ impl NamedCertificates {
         Some(Finding::new(FindingKind::NoCertificate, sentence).at_host(host))
     }
 
-    /// What is wrong with a certificate that an option names, whatever it is for: it is not there, or its time is not now.
+    /// The fault of a certificate that an option names, whatever it is for: it is not there, or its time is not now.
     pub fn found_at_option(&self, namespace: &str, secret: &str, without: &str) -> Option<Finding> {
         self.secrets.store.as_ref()?;
         let known = self.known.get(&(namespace.into(), secret.into()))?.certificate.as_ref();
@@ -346,7 +345,7 @@ impl KnownCertificate {
         }
     }
 
-    /// What is wrong with it for a host; the worst of it.
+    /// The worst fault of it for a host.
     fn found(&self, host: &str, what: &str, date: Option<u64>) -> Option<Finding> {
         if host == ANY_HOST || self.covers(host) {
             return Some(self.found_in_time(&format!("{what} for {host}"), date)?.at_host(host));
@@ -363,7 +362,7 @@ impl KnownCertificate {
         Some(Finding::new(FindingKind::CertificateDoesNotCover, sentence).at_host(host))
     }
 
-    /// What time makes of it.
+    /// The fault of it by the time.
     fn found_in_time(&self, what: &str, date: Option<u64>) -> Option<Finding> {
         let (kind, sentence) = match self.at(date) {
             Validity::Over => {
@@ -376,7 +375,7 @@ impl KnownCertificate {
             Validity::Late => {
                 (FindingKind::CertificateExpiring, format!("{what} expires at {}", date_of(self.ends)))
             }
-            // Another sentence, so that it is told anew.
+            // Another sentence, so that it is told again.
             Validity::VeryLate => (
                 FindingKind::CertificateExpiring,
                 format!("{what} expires very soon, at {}", date_of(self.ends)),

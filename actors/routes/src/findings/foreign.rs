@@ -2,7 +2,7 @@
 
 use haptic_model::{Finding, FindingKind};
 
-/// What theirs begin with.
+/// The prefixes of theirs.
 const FAMILIES: [&str; 4] = [
     "nginx.ingress.kubernetes.io/",
     "haproxy.org/",
@@ -10,7 +10,7 @@ const FAMILIES: [&str; 4] = [
     "traefik.ingress.kubernetes.io/",
 ];
 
-/// So many are named.
+/// The most that are named.
 const NAMED: usize = 5;
 
 /// Their names behind what they begin with, in the order of the names, and ours.
@@ -135,7 +135,7 @@ pub fn found<'a>(annotations: impl Iterator<Item = &'a str>) -> Option<Finding> 
         format!("annotations of other controllers have no effect here: {}{rest}", named.join(", "));
     first.map(|first| {
         Finding::new(FindingKind::ForeignAnnotation, sentence)
-            .at_annotation(&crate::findings::sentences::shortened(first))
+            .at_annotation(&crate::sentences::shortened(first))
     })
 }
 
@@ -144,7 +144,7 @@ fn named(annotation: &str) -> Option<String> {
     let found = COUNTERPARTS.binary_search_by(|(theirs, _)| theirs.cmp(&key));
     let ours = found.ok().and_then(|at| COUNTERPARTS.get(at)).map(|(_, ours)| ours);
     let ours = ours.map_or_else(|| "nothing like it here".to_owned(), |ours| format!("here {ours}"));
-    Some(format!("{} ({ours})", crate::findings::sentences::shortened(annotation)))
+    Some(format!("{} ({ours})", crate::sentences::shortened(annotation)))
 }
 
 #[cfg(test)]

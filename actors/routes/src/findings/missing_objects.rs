@@ -1,17 +1,17 @@
 //! Secrets and ConfigMaps that options name and that are not there. Those of certificates are looked at as those of `spec.tls`.
 
-use super::{certificates::SecretsAtTime, sentences::shortened};
-use crate::{claims::Claims, objects::named_objects::NamedKind, options};
+use super::certificates::SecretsAtTime;
+use crate::{claims::Claims, objects::named_objects::NamedKind, options, sentences::shortened};
 use haptic_model::{Finding, FindingKind, ObjectRef, Snapshot};
 use std::{
     collections::{BTreeSet, HashMap},
     sync::Arc,
 };
 
-/// Who names objects of one kind, by their namespaces and names.
+/// The objects that name others of one kind, by the namespaces and names of these.
 type NamedBy = HashMap<(Arc<str>, Arc<str>), BTreeSet<Arc<ObjectRef>>>;
 
-/// Which of the objects are there that options name.
+/// The objects that options name, and whether they are there.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NamedObjects {
     there: SecretsAtTime,
@@ -74,7 +74,7 @@ impl NamedObjects {
         }
     }
 
-    /// What an object of that namespace names and is not there.
+    /// The findings at an object of that namespace for those that it names and that are not there.
     pub fn missing(&self, namespace: &str, claims: &Claims) -> Vec<Finding> {
         let missing = claims.named_objects.iter().filter_map(|named| {
             let (store, kind, word) = match named.kind {

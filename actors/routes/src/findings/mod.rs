@@ -1,8 +1,7 @@
-//! What an object asks for in vain: what it leads to that is not there, annotations that nobody here reads, certificates that
+//! Demands of an object that come to nothing: backends that are not there, annotations that nobody here reads, certificates that
 //! clients refuse.
 
 pub mod certificates;
 pub mod foreign;
 pub(crate) mod missing_objects;
 pub(crate) mod nowhere;
-pub(crate) mod sentences;

@@ -1,10 +1,9 @@
 //! Services, and ports of theirs, that an object leads to and that are not there.
 
 use crate::{
-    claims::Claims,
+    claims::{Claims, auth},
     objects::services::{Missing, Services},
     options,
-    stores::auth,
 };
 use haptic_model::{Finding, FindingKind};
 use std::collections::HashSet;

@@ -1,4 +1,4 @@
-//! What became of one route: which listeners take it, what its rules do, and what is said of each of its parents.
+//! The resolution of one route: the listeners that take it, the effects of its rules, and the verdict for each of its parents.
 
 use super::{
     conditions::{met, unmet},
@@ -38,21 +38,63 @@ pub(super) struct ResolvedRoute {
     /// The settings of its rules, by the names of these.
     pub settings: Box<[(String, KeptSettings)]>,
     pub backends: Box<[BackendKey]>,
-    /// What is to be said of paths and Services that are served all the same.
+    /// The findings at paths and Services that are served all the same.
     pub doubts: BTreeSet<Finding>,
     /// None where no parent is ours.
     pub verdict: Option<Arc<RouteVerdict>>,
 }
 
-/// What is asked for at the listeners that take a route.
+/// The listeners that take a route, and where its matches are looked for there.
 #[derive(Default)]
-struct AskedFor {
+struct Attachment {
+    /// Their ids.
+    listeners: BTreeSet<Arc<str>>,
+    gateways: BTreeSet<NamespacedName>,
+    levels: LevelClients,
+    /// Those of listeners that pass TLS through.
+    passed_levels: LevelClients,
+}
+
+/// LevelClients, each with the certificate that servers are shown there.
+type LevelClients = BTreeMap<Arc<str>, Option<BackendClient>>;
+
+/// A parent of a route that is ours, as it is written and read, with its listeners.
+type ListeningParent<'g> = (&'g UnreadPart, ParentRef, &'g [Arc<GatewayListener>]);
+
+/// A route that was read, before it is known which listeners take it.
+struct ReadRoute<'r> {
+    kind: RouteKind,
+    namespace: &'r str,
+    inputs: &'r GatewayInputs,
+    /// As they are compared, `None` for all hosts.
+    hostnames: Vec<Option<Arc<str>>>,
+    /// The sentence about hostnames that cannot be served.
+    unread: Option<String>,
+    ended: ReadRules,
+    /// Where TLS is passed through.
+    passed: Option<ReadRules>,
+    broken: Option<BrokenRules>,
+}
+
+/// The rules of a route that cannot be done.
+struct BrokenRules {
+    is_all: bool,
+    why: String,
+}
+
+/// The entries, settings and backends of a route at the listeners that take it.
+struct AskedFor<'r> {
+    route: &'r GatewayResource<RouteSpec>,
+    /// The most entries that a route may have.
+    most: usize,
+    /// How many it would have.
+    count: usize,
     entries: LiteMap<Arc<str>, Vec<Arc<LevelEntry>>>,
     settings: Vec<(String, KeptSettings)>,
     backends: BTreeSet<BackendKey>,
 }
 
-/// What its rules do at some of its listeners.
+/// The effects of its rules at some of its listeners.
 struct ReadRules {
     rules: Vec<ResolvedRule>,
     /// Whether all references lead to something.
@@ -62,7 +104,7 @@ struct ReadRules {
     doubts: BTreeSet<Finding>,
 }
 
-/// What the rules of a route are called by.
+/// The names of a route's rules.
 struct RuleNames<'r> {
     word: &'static str,
     route: &'r NamespacedName,
@@ -71,7 +113,7 @@ struct RuleNames<'r> {
 }
 
 impl RuleNames<'_> {
-    /// What the next rule is called in HAProxy's maps: names have no `:` and no `/`. It is called by the requests that it is for and not by its place:
+    /// The name of the next rule in HAProxy's maps: names have no `:` and no `/`. It is made of the requests that the rule is for and not of its place:
     /// maps change one after the other, and meanwhile a request would find the action of the rule that had the place before.
     fn next(&mut self, rule: &ResolvedRule) -> String {
         let (namespace, name) = self.route;
@@ -128,6 +170,109 @@ impl ReadRules {
     }
 }
 
+impl<'r> ReadRoute<'r> {
+    fn of(
+        kind: RouteKind,
+        route: &'r GatewayResource<RouteSpec>,
+        inputs: &'r GatewayInputs,
+        services: &ReadServices<'_>,
+    ) -> Self {
+        let read = |policies| ReadRules::of(kind, route, inputs, services, policies);
+        let ended = read(&inputs.policies);
+        // What servers open themselves nobody opens before, whatever policies say of TLS towards servers.
+        let no_policies = BackendPolicies::default();
+        let passed = (kind == RouteKind::Tls).then(|| read(&no_policies));
+        let broken = unsupported(&ended.rules);
+        let (hostnames, unread) = read_hostnames(&route.spec.hostnames);
+        let namespace = &route.metadata.namespace;
+        Self { kind, namespace, inputs, hostnames, unread, ended, passed, broken }
+    }
+
+    /// The verdict for one parent; its listeners that take the route are added to `attachment`.
+    fn attach(
+        &self,
+        (reference, parent, listeners): &ListeningParent<'_>,
+        attachment: &mut Attachment,
+    ) -> ParentVerdict {
+        let (accepted, taken) = match self.taken_by(parent, listeners) {
+            Ok(taken) => (self.accepted(), taken),
+            Err(refused) => (refused, Vec::new()),
+        };
+        for listener in &taken {
+            self.attach_to(listener, attachment);
+        }
+        let is_all_passed = !taken.is_empty() && taken.iter().all(|listener| passes_tls(listener));
+        let rules = self.passed.as_ref().filter(|_| is_all_passed).unwrap_or(&self.ended);
+        ParentVerdict {
+            reference: reference.text().into(),
+            conditions: vec![accepted, rules.resolved.clone()],
+            is_served: taken.iter().any(|listener| listener.is_served),
+        }
+    }
+
+    fn attach_to(&self, listener: &GatewayListener, attachment: &mut Attachment) {
+        attachment.gateways.insert(listener.gateway.clone());
+        if self.broken.as_ref().is_some_and(|broken| broken.is_all) {
+            return;
+        }
+        attachment.listeners.insert(listener.id.clone());
+        let levels = levels_of(listener, &self.hostnames).into_iter();
+        if passes_tls(listener) {
+            attachment.passed_levels.extend(levels.map(|level| (level, None)));
+            return;
+        }
+        let client = self.inputs.client(&listener.gateway);
+        attachment.levels.extend(levels.map(|level| (level, client.clone())));
+    }
+
+    /// The condition at a parent whose listeners take the route.
+    fn accepted(&self) -> StatusCondition {
+        match &self.broken {
+            Some(BrokenRules { is_all: true, why }) => unmet("Accepted", "UnsupportedValue", why.clone()),
+            _ => met("Accepted", "Accepted", "the route is attached"),
+        }
+    }
+
+    /// The listeners of a parent that take the route.
+    fn taken_by<'g>(
+        &self,
+        parent: &ParentRef,
+        listeners: &'g [Arc<GatewayListener>],
+    ) -> Result<Vec<&'g Arc<GatewayListener>>, StatusCondition> {
+        if let Some(why) = self.unread.as_ref().filter(|_| self.hostnames.is_empty()) {
+            return Err(unmet("Accepted", "UnsupportedValue", why.clone()));
+        }
+        let Self { kind, namespace, inputs, hostnames, .. } = self;
+        let is_named = |listener: &&Arc<GatewayListener>| {
+            parent.section_name.as_ref().is_none_or(|name| *name == listener.name)
+                && parent.port.is_none_or(|port| port == listener.port)
+        };
+        let named: Vec<&Arc<GatewayListener>> = listeners.iter().filter(is_named).collect();
+        if named.is_empty() {
+            let message = format!("{} has no listener of this sectionName and port", parent.name);
+            return Err(unmet("Accepted", "NoMatchingParent", message));
+        }
+        let allows = |listener: &&Arc<GatewayListener>| {
+            listener.kinds.contains(kind) && listener.allowed.admit(namespace, &inputs.namespaces)
+        };
+        let allowing: Vec<&Arc<GatewayListener>> = named.into_iter().filter(allows).collect();
+        if allowing.is_empty() {
+            let message =
+                format!("no listener of {} takes {}s of namespace {namespace}", parent.name, name_of(*kind));
+            return Err(unmet("Accepted", "NotAllowedByListeners", message));
+        }
+        let fits = |listener: &&Arc<GatewayListener>| {
+            hostnames.iter().any(|one| is_common(listener, one.as_deref()))
+        };
+        let fitting: Vec<&Arc<GatewayListener>> = allowing.into_iter().filter(fits).collect();
+        if fitting.is_empty() {
+            let message = format!("no listener of {} has a hostname in common with the route", parent.name);
+            return Err(unmet("Accepted", "NoMatchingListenerHostname", message));
+        }
+        Ok(fitting)
+    }
+}
+
 impl ResolvedRoute {
     pub fn of(
         kind: RouteKind,
@@ -135,67 +280,24 @@ impl ResolvedRoute {
         inputs: &GatewayInputs,
         services: &ReadServices<'_>,
     ) -> Self {
-        let namespace = &route.metadata.namespace;
         let parents = parents(route, inputs);
         if parents.is_empty() {
             return Self::default();
         }
-        let read = |policies| ReadRules::of(kind, route, inputs, services, policies);
-        let ended = read(&inputs.policies);
-        // What servers open themselves nobody opens before, whatever policies say of TLS towards servers.
-        let no_policies = BackendPolicies::default();
-        let passed = (kind == RouteKind::Tls).then(|| read(&no_policies));
-        let broken = unsupported(&ended.rules);
-        let is_rejected = matches!(broken, Some((true, _)));
-        let (hostnames, unread) = read_hostnames(&route.spec.hostnames);
-        let (mut attached, mut gateways) = (BTreeSet::new(), BTreeSet::new());
-        let mut verdicts = Vec::new();
-        let (mut levels, mut passed_levels) = (BTreeMap::new(), BTreeMap::new());
-        for (reference, parent, listeners) in parents {
-            let taken = match &unread {
-                Some(why) if hostnames.is_empty() => Err(unmet("Accepted", "UnsupportedValue", why.clone())),
-                _ => taken_by(kind, namespace, &hostnames, &parent, listeners, inputs),
-            };
-            let is_passed = |listener: &&Arc<GatewayListener>| listener.protocol == Some(Protocol::PassedTls);
-            let is_all_passed = taken.as_ref().is_ok_and(|taken| taken.iter().all(is_passed));
-            let is_served = taken.as_ref().is_ok_and(|taken| taken.iter().any(|listener| listener.is_served));
-            let mut conditions = match taken {
-                Err(refused) => vec![refused],
-                Ok(taken) => {
-                    for listener in taken {
-                        gateways.insert(listener.gateway.clone());
-                        if is_rejected {
-                            continue;
-                        }
-                        attached.insert(listener.id.clone());
-                        let of_listener = levels_of(listener, &hostnames).into_iter();
-                        if is_passed(&listener) {
-                            passed_levels.extend(of_listener.map(|level| (level, None)));
-                            continue;
-                        }
-                        let client = inputs.client(&listener.gateway);
-                        levels.extend(of_listener.map(|level| (level, client.clone())));
-                    }
-                    match &broken {
-                        Some((true, why)) => vec![unmet("Accepted", "UnsupportedValue", why.clone())],
-                        _ => vec![met("Accepted", "Accepted", "the route is attached")],
-                    }
-                }
-            };
-            let rules =
-                passed.as_ref().filter(|_| is_all_passed).map_or(&ended.resolved, |one| &one.resolved);
-            conditions.push(rules.clone());
-            verdicts.push(ParentVerdict { reference: reference.text().into(), conditions, is_served });
-        }
-        let (name, most) = (route.metadata.key(), inputs.routes_per_object);
+        let read = ReadRoute::of(kind, route, inputs, services);
+        let mut attachment = Attachment::default();
+        let mut verdicts: Vec<ParentVerdict> =
+            parents.iter().map(|parent| read.attach(parent, &mut attachment)).collect();
+        let ReadRoute { hostnames, unread, ended, passed, broken, .. } = read;
+        let name = route.metadata.key();
         let names = |word| RuleNames { word, route: &name, known: BTreeMap::new() };
-        let mut all = AskedFor::default();
-        let mut asked = all.add(names(word_of(kind)), route, ended.rules, &levels, most);
+        let mut asked = AskedFor::nothing(route, inputs.routes_per_object);
+        asked.add(names(word_of(kind)), ended.rules, &attachment.levels);
         if let Some(passed) = passed {
-            asked += all.add(names(PASSED), route, passed.rules, &passed_levels, most);
+            asked.add(names(PASSED), passed.rules, &attachment.passed_levels);
         }
-        let crowded = crowded(asked, most);
-        let partly = partly_invalid(broken.as_ref(), [unread, crowded].into_iter().flatten());
+        let crowded = crowded(asked.count, asked.most);
+        let partly = partly_invalid(broken, [unread, crowded].into_iter().flatten());
         for verdict in &mut verdicts {
             verdict.conditions.extend(partly.iter().filter(|_| !hostnames.is_empty()).cloned());
             verdict.conditions.shrink_to_fit();
@@ -203,59 +305,37 @@ impl ResolvedRoute {
         verdicts.shrink_to_fit();
         let generation = route.metadata.generation;
         let has_others = verdicts.len() < route.spec.parent_refs.len();
-        let AskedFor { mut entries, settings, backends } = all;
-        entries.iter_mut().for_each(|(_, entries)| entries.shrink_to_fit());
+        asked.entries.iter_mut().for_each(|(_, entries)| entries.shrink_to_fit());
         Self {
             uses: ended.uses.into_iter().collect(),
-            attached: attached.into_iter().collect(),
-            gateways: gateways.into_iter().collect(),
-            entries,
-            settings: settings.into(),
-            backends: backends.into_iter().collect(),
+            attached: attachment.listeners.into_iter().collect(),
+            gateways: attachment.gateways.into_iter().collect(),
+            entries: asked.entries,
+            settings: asked.settings.into(),
+            backends: asked.backends.into_iter().collect(),
             doubts: ended.doubts,
             verdict: Some(Arc::new(RouteVerdict { generation, parents: verdicts, has_others })),
         }
     }
 }
 
-impl AskedFor {
-    /// Adds what is asked for at `levels`, until the route has `most` entries; how many there would be.
-    fn add(
-        &mut self,
-        mut names: RuleNames<'_>,
-        route: &GatewayResource<RouteSpec>,
-        rules: Vec<ResolvedRule>,
-        levels: &BTreeMap<Arc<str>, Option<BackendClient>>,
-        most: usize,
-    ) -> usize {
+impl<'r> AskedFor<'r> {
+    fn nothing(route: &'r GatewayResource<RouteSpec>, most: usize) -> Self {
+        let (entries, settings, backends) = (LiteMap::new(), Vec::new(), BTreeSet::new());
+        Self { route, most, count: 0, entries, settings, backends }
+    }
+
+    /// Adds what rules ask for at `levels`, as long as the route has no more entries than it may have.
+    fn add(&mut self, mut names: RuleNames<'_>, rules: Vec<ResolvedRule>, levels: &LevelClients) {
         if levels.is_empty() {
-            return 0;
+            return;
         }
         if self.entries.is_empty() {
             self.entries = LiteMap::with_capacity(levels.len());
         }
-        let seniority = route.metadata.seniority();
-        let (mut asked_for, before) = (0, self.entries.values().map(Vec::len).sum::<usize>());
         for (number, rule) in rules.into_iter().enumerate() {
             let ways = Ways::of(names.next(&rule), &rule, levels);
-            for (index, asked) in rule.matches.iter().enumerate() {
-                for (level, client) in levels {
-                    let Some(name) = ways.names.get(&client.as_ref()) else { continue };
-                    asked_for += 1;
-                    if before + asked_for > most {
-                        continue;
-                    }
-                    let wanted = Match { host: level.clone(), ..asked.wanted.clone() };
-                    let value = format!("{name}/{}", wanted.path.len()).into();
-                    let entry = LevelEntry {
-                        rank: (matches::rank(&wanted), seniority.clone(), number, index),
-                        wanted,
-                        cost: asked.cost,
-                        value,
-                    };
-                    self.entries.entry(level.clone()).or_default().push(Arc::new(entry));
-                }
-            }
+            self.enter(number, &rule, &ways, levels);
             for (name, (settings, backends)) in ways.all {
                 self.settings.extend(
                     settings
@@ -265,11 +345,33 @@ impl AskedFor {
                 self.backends.extend(backends);
             }
         }
-        asked_for
+    }
+
+    /// Enters the matches of a rule, which is the route's of that number.
+    fn enter(&mut self, number: usize, rule: &ResolvedRule, ways: &Ways<'_>, levels: &LevelClients) {
+        let seniority = self.route.metadata.seniority();
+        for (index, asked) in rule.matches.iter().enumerate() {
+            for (level, client) in levels {
+                let Some(name) = ways.names.get(&client.as_ref()) else { continue };
+                self.count += 1;
+                if self.count > self.most {
+                    continue;
+                }
+                let wanted = Match { host: level.clone(), ..asked.wanted.clone() };
+                let value = format!("{name}/{}", wanted.path.len()).into();
+                let entry = LevelEntry {
+                    rank: (matches::rank(&wanted), seniority.clone(), number, index),
+                    wanted,
+                    cost: asked.cost,
+                    value,
+                };
+                self.entries.entry(level.clone()).or_default().push(Arc::new(entry));
+            }
+        }
     }
 }
 
-/// What a rule does, by the certificates that servers are shown where it is asked.
+/// The effects of a rule, by the certificates that servers are shown where it is asked.
 struct Ways<'l> {
     names: BTreeMap<Option<&'l BackendClient>, String>,
     /// By their names.
@@ -277,11 +379,7 @@ struct Ways<'l> {
 }
 
 impl<'l> Ways<'l> {
-    fn of(
-        common: String,
-        rule: &ResolvedRule,
-        levels: &'l BTreeMap<Arc<str>, Option<BackendClient>>,
-    ) -> Self {
+    fn of(common: String, rule: &ResolvedRule, levels: &'l LevelClients) -> Self {
         let clients: BTreeSet<Option<&BackendClient>> = levels.values().map(Option::as_ref).collect();
         let mut this = Self { names: BTreeMap::new(), all: BTreeMap::new() };
         for client in clients {
@@ -297,11 +395,8 @@ impl<'l> Ways<'l> {
     }
 }
 
-/// The route's parents that are ours, as they are written and read, with their listeners.
-fn parents<'g>(
-    route: &'g GatewayResource<RouteSpec>,
-    inputs: &'g GatewayInputs,
-) -> Vec<(&'g UnreadPart, ParentRef, &'g [Arc<GatewayListener>])> {
+/// The route's parents that are ours.
+fn parents<'g>(route: &'g GatewayResource<RouteSpec>, inputs: &'g GatewayInputs) -> Vec<ListeningParent<'g>> {
     let read = |written: &'g UnreadPart| {
         let parent: ParentRef = serde_json::from_str(written.text()).ok()?;
         if parent.group.as_deref().is_some_and(|group| group != GROUP) {
@@ -315,44 +410,13 @@ fn parents<'g>(
     route.spec.parent_refs.iter().filter_map(read).collect()
 }
 
-/// The listeners of a parent that take a route.
-fn taken_by<'g>(
-    kind: RouteKind,
-    namespace: &str,
-    hostnames: &[Option<Arc<str>>],
-    parent: &ParentRef,
-    listeners: &'g [Arc<GatewayListener>],
-    inputs: &GatewayInputs,
-) -> Result<Vec<&'g Arc<GatewayListener>>, StatusCondition> {
-    let is_named = |listener: &&Arc<GatewayListener>| {
-        parent.section_name.as_ref().is_none_or(|name| *name == listener.name)
-            && parent.port.is_none_or(|port| port == listener.port)
-    };
-    let named: Vec<&Arc<GatewayListener>> = listeners.iter().filter(is_named).collect();
-    if named.is_empty() {
-        let message = format!("{} has no listener of this sectionName and port", parent.name);
-        return Err(unmet("Accepted", "NoMatchingParent", message));
-    }
-    let allows = |listener: &&Arc<GatewayListener>| {
-        listener.kinds.contains(&kind) && listener.allowed.admit(namespace, &inputs.namespaces)
-    };
-    let allowing: Vec<&Arc<GatewayListener>> = named.into_iter().filter(allows).collect();
-    if allowing.is_empty() {
-        let message =
-            format!("no listener of {} takes {}s of namespace {namespace}", parent.name, name_of(kind));
-        return Err(unmet("Accepted", "NotAllowedByListeners", message));
-    }
-    let fits = |listener: &&Arc<GatewayListener>| {
-        hostnames.iter().any(|hostname| {
-            hostname.as_ref().is_none_or(|hostname| hostname::intersect(&listener.hostname, hostname))
-        })
-    };
-    let fitting: Vec<&Arc<GatewayListener>> = allowing.into_iter().filter(fits).collect();
-    if fitting.is_empty() {
-        let message = format!("no listener of {} has a hostname in common with the route", parent.name);
-        return Err(unmet("Accepted", "NoMatchingListenerHostname", message));
-    }
-    Ok(fitting)
+fn passes_tls(listener: &GatewayListener) -> bool {
+    listener.protocol == Some(Protocol::PassedTls)
+}
+
+/// Whether a listener is for hosts of a route's hostname.
+fn is_common(listener: &GatewayListener, hostname: Option<&str>) -> bool {
+    hostname.is_none_or(|hostname| hostname::intersect(&listener.hostname, hostname))
 }
 
 /// Where the route's matches are looked for: below its own hostnames, as far as the listener is for them.
@@ -360,9 +424,7 @@ fn levels_of(listener: &GatewayListener, hostnames: &[Option<Arc<str>>]) -> Vec<
     if !listener.is_served {
         return Vec::new();
     }
-    let fitting = hostnames.iter().filter(|hostname| {
-        hostname.as_ref().is_none_or(|hostname| hostname::intersect(&listener.hostname, hostname))
-    });
+    let fitting = hostnames.iter().filter(|hostname| is_common(listener, hostname.as_deref()));
     fitting.map(|hostname| level_of(listener, hostname.as_deref())).collect()
 }
 
@@ -384,7 +446,7 @@ fn read_hostnames(written: &[String]) -> (Vec<Option<Arc<str>>>, Option<String>)
     (hostnames, why)
 }
 
-/// What is to be said of more entries than a route may have.
+/// The sentence about more entries than a route may have.
 fn crowded(asked: usize, most: usize) -> Option<String> {
     (asked > most).then(|| {
         format!(
@@ -395,22 +457,20 @@ fn crowded(asked: usize, most: usize) -> Option<String> {
     })
 }
 
-/// What of a route cannot be done while the rest is.
+/// The condition for parts of a route that cannot be done while the rest is.
 fn partly_invalid(
-    broken: Option<&(bool, String)>,
+    broken: Option<BrokenRules>,
     others: impl Iterator<Item = String>,
 ) -> Option<StatusCondition> {
-    let rules = match broken {
-        Some((true, _)) => return None,
-        Some((false, why)) => Some(why.clone()),
-        None => None,
-    };
-    let parts: Vec<String> = rules.into_iter().chain(others).collect();
+    if broken.as_ref().is_some_and(|broken| broken.is_all) {
+        return None;
+    }
+    let parts: Vec<String> = broken.map(|broken| broken.why).into_iter().chain(others).collect();
     (!parts.is_empty()).then(|| met("PartiallyInvalid", "UnsupportedValue", parts.join("; ")))
 }
 
-/// Whether nothing of a route can be done, and what cannot.
-fn unsupported(rules: &[ResolvedRule]) -> Option<(bool, String)> {
+/// The rules that cannot be done, if there are any.
+fn unsupported(rules: &[ResolvedRule]) -> Option<BrokenRules> {
     let is_all = rules.iter().all(|rule| rule.unsupported.is_some());
     let why = |rule: &ResolvedRule| {
         let why = rule.unsupported.as_deref()?;
@@ -429,7 +489,7 @@ fn unsupported(rules: &[ResolvedRule]) -> Option<(bool, String)> {
         [one] => format!("; rule {one} cannot be done either"),
         some => format!("; rules {} cannot be done either", some.join(", ")),
     };
-    Some((is_all, format!("Dropped Rule {number}: {sentence}{others}")))
+    Some(BrokenRules { is_all, why: format!("Dropped Rule {number}: {sentence}{others}") })
 }
 
 fn sentence_of_rule(why: &str) -> String {

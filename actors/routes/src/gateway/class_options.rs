@@ -1,4 +1,4 @@
-//! What a GatewayClass says of all requests of its Gateways: options that the configuration has for all routes (`extraContext.routes`), and
+//! The options of a GatewayClass for all requests of its Gateways: those that the configuration has for all routes (`extraContext.routes`), and
 //! those of the ConfigMap that the class names by its parameters.
 //!
 //! They are no part of any route. HAProxy finds them by the Gateway, and puts what is enforced before the settings of the request's rule, and
@@ -19,7 +19,7 @@ use std::{
     sync::Arc,
 };
 
-/// What the settings of a class may have together: what a line of HAProxy's socket takes is for those of a rule, too.
+/// The most bytes of the settings of a class together: what a line of HAProxy's socket takes is for those of a rule, too.
 const MOST_BYTES: usize = LONGEST / 4;
 
 /// Lists of clients.
@@ -39,7 +39,7 @@ const HEADERS: [(&str, &str, &str); 6] = [
 const OTHERS: [&str; 7] =
     ["access-log", "closed", "hsts-max-age", "hsts-preload", "hsts-subdomains", "min-tls-version", "retry"];
 
-/// What a ConfigMap says.
+/// The data of a ConfigMap.
 pub(super) type ClassParameters = Arc<BTreeMap<String, String>>;
 
 /// Options of all requests of a class.
@@ -95,7 +95,7 @@ impl ClassOptions {
     /// The same where a ConfigMap says more.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The faults of it.
     pub fn with(data: &BTreeMap<String, String>, settings: &Settings) -> Result<Self, String> {
         let class = settings.class.with(data, settings);
         if let Some(why) = class.problems.first() {
@@ -155,7 +155,7 @@ impl ClassOptions {
         self.enforced.is_empty() && self.defaults.is_empty()
     }
 
-    /// What does not count, in a sentence.
+    /// The settings that do not count, in a sentence.
     pub fn ignored_sentence(&self) -> Option<String> {
         let names: Vec<&str> = self.ignored.iter().copied().collect();
         (!names.is_empty())
@@ -163,7 +163,7 @@ impl ClassOptions {
     }
 }
 
-/// What Lua does with headers, by the setting. Variables stand for nothing there: such an option does not count.
+/// The headers that Lua changes, by the setting. Variables stand for nothing there: such an option does not count.
 fn changed_headers(
     values: &BTreeMap<&'static str, OptionValue>,
     ignored: &mut BTreeSet<&'static str>,

@@ -17,7 +17,7 @@ const LENIENT: &str = "AllowInsecureFallback";
 type BadAuthority = (&'static str, String);
 
 impl GatewayTls {
-    /// What counts for a port.
+    /// The validation that counts for a port.
     fn validation(&self, port: u16) -> Option<&ClientValidationSpec> {
         let frontend = self.frontend.as_ref()?;
         let of_port = frontend.per_port.iter().find(|one| one.port == port).map(|one| &one.tls);

@@ -1,11 +1,11 @@
-//! Which features a class claims: only what works. One table, from which `status.supportedFeatures` follows.
+//! The features that a class claims: only those that work. One table, from which `status.supportedFeatures` follows.
 
 use super::settings::GatewaySettings;
 
-/// What is claimed where the operator allows it: labels and annotations of `spec.infrastructure`.
+/// The feature that is claimed where the operator allows it: labels and annotations of `spec.infrastructure`.
 const INFRASTRUCTURE: &str = "GatewayInfrastructure";
 
-/// What a class claims, sorted by name.
+/// The features that a class claims, sorted by name.
 pub(super) fn claimed(settings: &GatewaySettings) -> Vec<&'static str> {
     let mut all = FEATURES.to_vec();
     if settings.has_infrastructure {

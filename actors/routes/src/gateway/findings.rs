@@ -1,7 +1,7 @@
-//! What verdicts say no to, as findings: for Events, the webhook, `haptic status` and `haptic explain`.
+//! Verdicts that refuse something, as findings: for Events, the webhook, `haptic status` and `haptic explain`.
 
 use super::levels::LevelShare;
-use crate::{findings::sentences::few, matching::lists::MOST};
+use crate::{matching::lists::MOST, sentences::few};
 use haptic_model::{
     Finding, FindingKind, Findings, ObjectRef,
     gateway::{
@@ -16,7 +16,7 @@ use std::{
     sync::Arc,
 };
 
-/// What is found at objects of the Gateway API.
+/// The findings at objects of the Gateway API.
 #[derive(Clone, Debug, Default)]
 pub(super) struct GatewayFindings {
     all: Findings,
@@ -29,7 +29,7 @@ impl GatewayFindings {
         &self.all
     }
 
-    /// What is found at one object now; one that is gone has no reference.
+    /// Sets the findings at one object; one that is gone has no reference.
     pub fn set(
         &mut self,
         kind: &'static str,
@@ -51,7 +51,7 @@ impl GatewayFindings {
         }
     }
 
-    /// What is found at all objects of a kind now.
+    /// Sets the findings at all objects of a kind.
     pub fn set_all(
         &mut self,
         kind: &'static str,
@@ -99,12 +99,12 @@ fn is_unservable(verdict: &RouteVerdict) -> bool {
         && conditions.any(|one| (one.kind, one.holds, one.reason) == ("Accepted", false, "UnsupportedValue"))
 }
 
-/// What is served otherwise than its user may think, the first of it.
+/// The first of the findings at routes that are served otherwise than their users may think.
 pub(super) fn of_doubts(doubts: &BTreeSet<Finding>) -> Vec<Finding> {
     few(doubts.iter().cloned().collect())
 }
 
-/// What the lists of hostnames have no room for.
+/// The findings at routes for which the lists of hostnames have no room.
 pub(super) fn of_shares(shares: &LiteMap<Arc<str>, LevelShare>) -> Vec<Finding> {
     let cut = shares.iter().filter(|(_, share)| share.left_out > 0);
     let findings = cut.filter_map(|(level, share)| {

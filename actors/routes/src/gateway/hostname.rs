@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// For every host.
 pub(super) const ANY: &str = "*";
 
-/// So many labels may stand behind a wildcard: HAProxy asks for each number of labels.
+/// The most labels behind a wildcard: HAProxy asks for each number of labels.
 pub(super) const MOST_LABELS: usize = 8;
 
 /// As hostnames are compared. `None` where it is none that can be served.
@@ -23,7 +23,7 @@ pub(super) fn intersect(listener: &str, route: &str) -> bool {
     listener == ANY || route == ANY || listener == route || covers(listener, route) || covers(route, listener)
 }
 
-/// What wildcards over a hostname end with, the longest first: `.b.example` and `.example` of `a.b.example`.
+/// The endings of wildcards over a hostname, the longest first: `.b.example` and `.example` of `a.b.example`.
 pub(super) fn endings(hostname: &str) -> impl Iterator<Item = &str> {
     let host = suffix(hostname).unwrap_or(hostname);
     let ends = host.match_indices('.').filter_map(move |(at, _)| host.get(at..));

@@ -1,4 +1,4 @@
-//! What routes stand on: classes, Gateways, ListenerSets and their listeners, and what is decided about them.
+//! The inputs of routes: classes, Gateways, ListenerSets and their listeners, and what is decided about them.
 
 use super::{
     certificates::CertificateNames,
@@ -28,7 +28,7 @@ use std::{
     sync::Arc,
 };
 
-/// What was read.
+/// The objects that were read.
 pub(super) struct Sources<'s> {
     pub classes: &'s ParsedObjects<GatewayResource<ClassSpec>>,
     pub gateways: &'s ParsedObjects<GatewayResource<GatewaySpec>>,
@@ -43,11 +43,11 @@ pub(super) struct Sources<'s> {
     pub authority: &'s dyn Fn(&NamespacedName) -> Result<Arc<str>, String>,
     /// Whether a Service may have a port of that name.
     pub has_port: &'s dyn Fn(&NamespacedName, &str) -> bool,
-    /// What a ConfigMap says that a class names, or why it says nothing.
+    /// The data of a ConfigMap that a class names, or why there is none.
     pub parameters: &'s dyn Fn(&NamespacedName) -> Result<ClassParameters, String>,
 }
 
-/// What is remembered of the inputs before.
+/// The parts of the inputs before that are remembered.
 pub(super) struct Remembered<'r> {
     pub ports: &'r GivenPorts,
     /// Options of classes as they were when they could be read.
@@ -260,7 +260,7 @@ fn classes(
     (verdicts, options)
 }
 
-/// What a class with these parameters says of all requests.
+/// The options of a class with these parameters for all requests.
 ///
 /// # Errors
 /// Why it cannot have them.
@@ -460,7 +460,7 @@ fn assign(drafts: &mut [Draft<'_>], ports: &GivenPorts, is_shared: bool) {
     }
 }
 
-/// What a Gateway's Service says of a port.
+/// The port in a Gateway's Service.
 fn written(services: &[Arc<ServiceFacts>], gateway: &NamespacedName, port: u16) -> Option<u16> {
     let label = gateway_label(&gateway.1);
     let of_gateway = services.iter().filter(|service| {
@@ -522,7 +522,7 @@ fn gateway_conditions(
     all
 }
 
-/// What a level of hosts is called in HAProxy's maps.
+/// The name of a level of hosts in HAProxy's maps.
 pub(super) fn level_of(listener: &GatewayListener, hostname: Option<&str>) -> Arc<str> {
     format!("{}|{}", listener.id, hostname.unwrap_or(ANY)).into()
 }

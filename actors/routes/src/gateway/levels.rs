@@ -1,4 +1,4 @@
-//! Who gets which requests of a hostname at a listener: what all routes there ask for is one list, in the order of the specification.
+//! The requests of a hostname at a listener: the demands of all routes there are one list, in the order of the specification.
 //!
 //! https://gateway-api.sigs.k8s.io/reference/spec/, `HTTPRouteRule.matches`. What paths alone decide are keys of maps; all else stands in a list
 //! that HAProxy's Lua asks ([`crate::matching::lists`]).
@@ -28,11 +28,11 @@ pub(super) struct LevelEntry {
     pub rank: EntryRank,
     pub wanted: Match,
     pub cost: Option<PatternCost>,
-    /// What HAProxy finds: the rule, and how much of a path it matches.
+    /// The value that HAProxy finds: the rule, and how much of a path it matches.
     pub value: Arc<str>,
 }
 
-/// What a route has of one level.
+/// The share of a route in one level.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct LevelShare {
     pub entries: Vec<Arc<LevelEntry>>,
@@ -75,7 +75,7 @@ impl HostnameLevels {
         touched
     }
 
-    /// What each route has of a level.
+    /// The share of each route in a level.
     pub fn shares(&self, level: &str) -> BTreeMap<RouteId, LevelShare> {
         let mut shares = BTreeMap::new();
         let Some(routes) = self.asked.get(level) else { return shares };

@@ -1,4 +1,4 @@
-//! What listeners there are: those of Gateways and of the ListenerSets at them, which are taken, and for what.
+//! Listeners: those of Gateways and of the ListenerSets at them, which are taken, and for what.
 //!
 //! Order decides conflicts of a Gateway with ListenerSets: its own listeners come first, then those of ListenerSets by age and NAMESPACE/NAME. Of its own
 //! listeners that are in each other's way none is served.
@@ -17,7 +17,7 @@ use std::{
     sync::Arc,
 };
 
-/// What a listener speaks.
+/// The protocol of a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Protocol {
     Http,
@@ -29,7 +29,7 @@ pub(super) enum Protocol {
     Tcp,
 }
 
-/// Which namespaces routes, or ListenerSets, may come from.
+/// The namespaces that routes, or ListenerSets, may come from.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Allowed {
     None,
@@ -38,7 +38,7 @@ pub(super) enum Allowed {
     Selector(Selector),
 }
 
-/// Which certificates clients of a port must show.
+/// The certificates that clients of a port must show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ClientValidation {
     /// PEM.
@@ -63,7 +63,7 @@ pub(super) struct GatewayListener {
     pub certificates: Vec<NamespacedName>,
     /// The names of each of them.
     pub names: Vec<CertificateNames>,
-    /// Which certificates clients must show.
+    /// The certificates that clients must show.
     pub clients: Option<Arc<ClientValidation>>,
     pub conditions: Vec<StatusCondition>,
     /// HAProxy's port.
@@ -71,17 +71,17 @@ pub(super) struct GatewayListener {
     pub is_served: bool,
 }
 
-/// Whose listeners are read.
+/// The owner of the listeners that are read.
 pub(super) struct Owner<'o> {
     /// `Gateway` or `ListenerSet`.
     pub kind: &'static str,
     pub namespace: &'o Arc<str>,
-    /// What listeners' ids begin with.
+    /// The beginning of listeners' ids.
     pub prefix: String,
     pub gateway: &'o NamespacedName,
 }
 
-/// What else decides.
+/// The other things that decide.
 pub(super) struct ListenerContext<'s> {
     pub grants: &'s Grants,
     pub namespaces: &'s HashMap<Arc<str>, BTreeMap<String, String>>,
@@ -141,7 +141,7 @@ impl Protocol {
         }
     }
 
-    /// What connections to its port are. Listeners of one port have it in common.
+    /// The transport of connections to its port. Listeners of one port have it in common.
     pub fn transport(self) -> PortTransport {
         match self {
             Self::Http => PortTransport::Plain,
@@ -316,7 +316,7 @@ impl GatewayListener {
         is_met(&self.conditions, "Conflicted")
     }
 
-    /// What it wants its port to be for; `None` where it is valid for nothing.
+    /// The transport that it wants its port to be for; `None` where it is valid for nothing.
     fn contended(&self) -> Option<PortTransport> {
         self.protocol.filter(|_| self.is_accepted()).map(Protocol::transport)
     }
@@ -364,7 +364,7 @@ pub(super) fn certificate(
     }
 }
 
-/// What a Gateway's ports are for, and which hostnames there are taken, as its listeners are gone through.
+/// The transports of a Gateway's ports, and the hostnames that are taken there, as its listeners are gone through.
 ///
 /// https://gateway-api.sigs.k8s.io/reference/spec/, `GatewaySpec.listeners`, "Handling indistinct Listeners": of a Gateway's own listeners none wins.
 #[derive(Debug, Default)]

@@ -1,11 +1,10 @@
-//! Which requests a rule is for.
+//! The requests that a rule is for.
 
 use super::{
     objects::{GrpcMatch, GrpcMethod, HttpMatch, NamedValue},
     values::url_path,
 };
 use crate::{
-    findings::sentences::shortened,
     matching::{
         Match, MatchShape,
         conditions::{Condition, RouteConditions},
@@ -13,6 +12,7 @@ use crate::{
         patterns,
         regex_cost::{self, Compared, PatternCost},
     },
+    sentences::shortened,
 };
 use haptic_model::{Finding, FindingKind};
 use std::{cmp::Reverse, sync::Arc};
@@ -22,7 +22,7 @@ use std::{cmp::Reverse, sync::Arc};
 pub(super) struct WantedRequests {
     pub wanted: Match,
     pub cost: Option<PatternCost>,
-    /// What is to be said of a path that is compared as another one.
+    /// The finding at a path that is compared as another one.
     pub doubt: Option<Finding>,
 }
 
@@ -169,10 +169,10 @@ fn conditions(
     Ok(all)
 }
 
-/// Whole path, its length, and what else is asked for: a method, so many headers, so many parameters of the query.
+/// Whole path, its length, and the other conditions: a method, the number of headers, the number of parameters of the query.
 pub(super) type Rank = Reverse<(bool, usize, (bool, usize, usize))>;
 
-/// What asks for more comes first.
+/// The rank of a match: one that asks for more comes first.
 pub(super) fn rank(wanted: &Match) -> Rank {
     let conditions = wanted.conditions.as_deref();
     let says =

@@ -1,7 +1,7 @@
 //! The Gateway API, resolved: which listeners there are, which requests each route gets there, what is done with them, and the verdict about
 //! each object.
 //!
-//! What routes are read with ([`inputs`]) is decided first, by what is stored ([`stores`]). A route is resolved ([`attachment`]) when it, that
+//! The inputs of routes ([`inputs`]) are decided first, from the stores ([`stores`]). A route is resolved ([`attachment`]) when it, its inputs
 //! or a Service that it names is different, and compared with others ([`resolved`]) only where it asks for requests ([`levels`]). Stores
 //! beside those of objects have the result, as templates read it ([`sets`]).
 
@@ -52,7 +52,7 @@ use inputs::{GatewayInputs, Remembered};
 use levels::RouteId;
 use litemap::LiteMap;
 use objects::GROUP;
-use parsed::{ReadServices, store_of};
+use parsed::{ReadServices, watched_store};
 use ports::GivenPorts;
 use reload_pace::CountingRoutes;
 use resolved::{ResolvedRoutes, RouteChanges};
@@ -73,9 +73,9 @@ pub(super) struct GatewayModel {
     inputs: Arc<GatewayInputs>,
     counting: CountingRoutes,
     resolved: ResolvedRoutes,
-    /// What was given, so that it stays.
+    /// The ports that were given, so that they stay.
     ports: GivenPorts,
-    /// What classes said of all requests when it could be read, so that it stays.
+    /// The options of classes when they could be read, so that they stay.
     options: BTreeMap<Arc<str>, Arc<ClassOptions>>,
     sets: Sets,
     verdicts: Arc<GatewayVerdicts>,
@@ -101,7 +101,7 @@ impl GatewayModel {
         self.verdicts.clone()
     }
 
-    /// What verdicts say no to.
+    /// The findings of verdicts that refuse something.
     pub fn findings(&self) -> &Findings {
         self.findings.all()
     }
@@ -115,7 +115,7 @@ impl GatewayModel {
         now: Option<Instant>,
         clock: Option<Clock>,
     ) -> Snapshots {
-        if store_of(config, snapshots, GROUP, "gateways").is_none() {
+        if watched_store(config, snapshots, GROUP, "gateways").is_none() {
             *self = Self::default();
             return all;
         }

@@ -1,4 +1,4 @@
-//! What is read of ConfigMaps that objects of the Gateway API name.
+//! ConfigMaps that objects of the Gateway API name, as far as they are read.
 //!
 //! ConfigMaps are kept by reference only: of a cluster's many only those are fetched that are named. One that nobody answered for is asked
 //! for again after a while, though nothing may change until then.
@@ -78,7 +78,7 @@ impl<T: Clone> NamedConfigMaps<T> {
         self.has_failed.load(Relaxed).then_some(self.now? + self.pause)
     }
 
-    /// What a ConfigMap holds. While one cannot be fetched it is as it was.
+    /// The content of a ConfigMap. While one cannot be fetched it is as it was.
     ///
     /// # Errors
     /// Why there is nothing.
@@ -112,7 +112,7 @@ mod tests {
     use haptic_model::{ObjectRef, store::FetchObject};
     use std::sync::atomic::AtomicUsize;
 
-    /// Answers only after so many failures.
+    /// Answers only after a number of failures.
     #[derive(Debug)]
     struct Failing(AtomicUsize);
 

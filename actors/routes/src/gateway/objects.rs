@@ -54,7 +54,7 @@ pub(super) struct GatewayResource<S> {
     pub spec: S,
 }
 
-/// What is read of an object; `None` where it is none of its kind.
+/// Reads an object; `None` where it is none of its kind.
 pub(super) trait Readable: Sized {
     fn read(object: &Object) -> Option<Self>;
 }
@@ -85,12 +85,12 @@ pub(super) struct GatewaySpec {
     pub tls: Option<GatewayTls>,
 }
 
-/// What counts for TLS of all listeners.
+/// The TLS settings of all listeners.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub(super) struct GatewayTls {
-    /// Which certificates clients must show.
+    /// The certificates that clients must show.
     pub frontend: Option<FrontendTls>,
-    /// Which one servers are shown.
+    /// The certificate that servers are shown.
     pub backend: Option<BackendClientTls>,
 }
 
@@ -176,7 +176,7 @@ pub(super) struct TlsSpec {
 }
 
 impl ListenerSpec {
-    /// What becomes of TLS.
+    /// The mode of TLS.
     pub fn tls_mode(&self) -> &str {
         self.tls.as_ref().and_then(|tls| tls.mode.as_deref()).unwrap_or("Terminate")
     }
@@ -246,7 +246,7 @@ impl Selector {
     }
 }
 
-/// What a route is attached to.
+/// The parent that a route is attached to.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ParentRef {
@@ -354,7 +354,7 @@ pub(super) struct BackendTarget {
     pub port: Option<u16>,
 }
 
-/// Who is asked whether requests may pass; of the experimental channel.
+/// The service that is asked whether requests may pass; of the experimental channel.
 ///
 /// https://gateway-api.sigs.k8s.io/geps/gep-1494/
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -367,7 +367,7 @@ pub(super) struct ExternalAuth {
     pub forward_body: Option<ForwardBody>,
 }
 
-/// What is said over HTTP.
+/// The exchange over HTTP.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct HttpAuth {
@@ -525,7 +525,7 @@ pub(super) struct PolicyValidation {
     pub subject_alt_names: Vec<Value>,
 }
 
-/// What is read of a Service.
+/// The facts about a Service that are read.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub(super) struct ServiceFacts {
     #[serde(default)]

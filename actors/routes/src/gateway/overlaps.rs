@@ -14,7 +14,7 @@ use std::{
     sync::Arc,
 };
 
-/// What is compared of a listener.
+/// The parts of a listener that are compared.
 #[derive(Clone, Debug)]
 struct TlsListener {
     id: Arc<str>,
@@ -161,7 +161,7 @@ mod tests {
     use super::{super::hostname::intersect, *};
     use proptest::prelude::*;
 
-    /// What is said of a listener by the definition: all others are looked at.
+    /// The overlap of a listener by the definition: all others are looked at.
     fn defined(all: &[TlsListener], listener: &TlsListener) -> Option<Overlap> {
         let others = || all.iter().filter(|o| o.id != listener.id && (o.is_web || listener.is_web));
         let shares = |o: &&TlsListener| o.certificates.iter().any(|one| listener.certificates.contains(one));

@@ -8,7 +8,7 @@ use std::{cell::RefCell, collections::BTreeMap, rc::Rc, sync::Arc};
 #[derive(Clone, Debug, Default)]
 pub(super) struct StoredObjects(Option<Arc<Snapshot>>);
 
-/// What was read of the objects of one store, by namespace and name.
+/// The objects of one store as they were read, by namespace and name.
 #[derive(Clone, Debug)]
 pub(super) struct ParsedObjects<T> {
     source: StoredObjects,
@@ -51,7 +51,7 @@ impl StoredObjects {
         self.0.as_ref()?.get(namespace, name)
     }
 
-    /// What there is of the object of that name.
+    /// Reads the object of that name.
     pub fn read<T: Readable>(&self, name: &NamespacedName) -> Option<T> {
         T::read(self.get(name)?)
     }
@@ -134,7 +134,7 @@ pub(super) fn stores_of(config: &ActiveConfig, snapshots: &Snapshots, resources:
 }
 
 /// The store of a resource; one that is on demand cannot be looked at.
-pub(super) fn store_of<'s>(
+pub(super) fn watched_store<'s>(
     config: &'s ActiveConfig,
     snapshots: &'s Snapshots,
     group: &str,

@@ -17,7 +17,7 @@ use litemap::LiteMap;
 use serde_json::json;
 use std::{collections::BTreeMap, sync::Arc};
 
-/// The API takes so many ancestors in a status.
+/// The most ancestors in a status that the API takes.
 const MOST_ANCESTORS: usize = 16;
 
 /// How servers are asked over TLS.
@@ -48,13 +48,13 @@ pub(super) struct BackendPolicies {
     evaluated: BTreeMap<NamespacedName, EvaluatedPolicy>,
 }
 
-/// What counts for a port: how it is asked, or why it is not.
+/// The policy that counts for a port: how it is asked, or why it is not.
 type CountingPolicy = Result<Arc<BackendTls>, String>;
 
 /// A reason of the API, and a sentence.
 type Refusal = (&'static str, String);
 
-/// What policies are evaluated by.
+/// The surroundings that policies are evaluated by.
 #[derive(Clone, Copy)]
 pub(super) struct PolicySurroundings<'s> {
     /// The certificates of a ConfigMap, or why there are none.
@@ -90,7 +90,7 @@ impl EvaluatedTarget {
 }
 
 impl EvaluatedPolicy {
-    /// What is said of it by a Gateway through which some of its targets are reached.
+    /// The condition of it at a Gateway through which some of its targets are reached.
     fn accepted(&self, reached: &[&EvaluatedTarget]) -> StatusCondition {
         let refused: Vec<&Refusal> = reached.iter().filter_map(|target| target.refused.as_ref()).collect();
         let Some((reason, _)) = refused.first() else {
@@ -209,7 +209,7 @@ impl BackendPolicies {
     }
 }
 
-/// What a policy asks for, and whether what it names is there.
+/// Reads the demand of a policy, and whether the objects that it names are there.
 fn read(
     policy: &GatewayResource<PolicySpec>,
     authority: &dyn Fn(&NamespacedName) -> Result<Arc<str>, String>,

@@ -1,4 +1,4 @@
-//! Which port of HAProxy's containers stands behind a port of a Gateway.
+//! The ports of HAProxy's containers that stand behind ports of Gateways.
 //!
 //! A port stays what it is: what was given in this process, or else what the Gateway's Service says. New ones get the lowest that is
 //! free, those of older Gateways first. It stays also while its listener is not served, such as one whose Secret is gone for a while: the Gateway's
@@ -20,7 +20,7 @@ pub(super) struct AskedPort {
     pub transport: PortTransport,
 }
 
-/// What connections to a port are.
+/// The transport of connections to a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum PortTransport {
     /// HTTP in clear.
@@ -31,10 +31,10 @@ pub(super) enum PortTransport {
     Tcp,
 }
 
-/// So many lists of certificates there are, one for each port with TLS.
+/// The number of lists of certificates, one for each port with TLS.
 const MOST_TLS_PORTS: usize = 32;
 
-/// What was given.
+/// The ports that were given.
 pub(super) type GivenPorts = BTreeMap<AskedPort, u16>;
 
 /// The ranges that Gateways have ports of their own out of: first and number.
@@ -50,9 +50,9 @@ type WrittenPort<'a> = (&'a AskedPort, u16);
 /// Gives ports out of ranges, none of them twice.
 struct PortAllocator {
     ranges: PortRanges,
-    /// So many percent of a range one namespace may have.
+    /// The percentage of a range that one namespace may have.
     share: u16,
-    /// What Services of several namespaces claim.
+    /// The ports that Services of several namespaces claim.
     contested: BTreeSet<u16>,
     given: GivenPorts,
     taken: BTreeSet<u16>,
@@ -87,7 +87,7 @@ pub(super) fn give(
     allocator.given
 }
 
-/// What Services of several namespaces claim. Who may edit a Service may write there what another's has. After a restart nothing else tells whose
+/// The ports that Services of several namespaces claim. Who may edit a Service may write there what another's has. After a restart nothing else tells whose
 /// it is, and whoever got it would get the other's requests until the other's Service leads elsewhere.
 fn contested(written: &[WrittenPort<'_>]) -> BTreeSet<u16> {
     let mut claims: BTreeMap<u16, BTreeSet<&str>> = BTreeMap::new();
@@ -116,7 +116,7 @@ impl PortRanges {
 }
 
 impl PortAllocator {
-    /// What was given stays.
+    /// Keeps the ports that were given.
     fn keep_remembered<'a>(&mut self, all: impl Iterator<Item = &'a AskedPort>, remembered: &GivenPorts) {
         for one in all {
             if let Some(target) = remembered.get(one) {
@@ -125,7 +125,7 @@ impl PortAllocator {
         }
     }
 
-    /// What Services say counts, as far as nobody contests it and the namespace has not its share.
+    /// Keeps the ports that Services claim, as far as nobody contests them and the namespace has not its share.
     fn keep_written(&mut self, written: &[WrittenPort<'_>]) {
         for (one, target) in written {
             if !self.contested.contains(target) && !self.is_share_used_up(one) {
@@ -170,7 +170,7 @@ impl PortAllocator {
     }
 }
 
-/// So many percent of a number of ports, and at least one.
+/// The share of a number of ports by percent, and at least one.
 fn share_of(ports: usize, percent: u16) -> usize {
     (ports * usize::from(percent) / 100).max(1)
 }

@@ -72,14 +72,14 @@ impl Grants {
     }
 }
 
-/// What is spoken with servers.
+/// The protocol that servers speak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ServerLanguage {
     /// HTTP in the version that the Service says.
     Http,
     /// HTTP/2 whatever the Service says.
     Http2,
-    /// What clients speak.
+    /// The protocol of clients.
     Any,
 }
 
@@ -109,7 +109,7 @@ pub(super) struct WantedBackend<'w> {
     pub port: Option<u16>,
     pub language: ServerLanguage,
     pub retry: Option<Arc<RetryProfile>>,
-    /// Which Services are asked over TLS.
+    /// The policies of Services that are asked over TLS.
     pub policies: &'w BackendPolicies,
 }
 
@@ -193,7 +193,7 @@ impl WantedBackend<'_> {
             retry: self.retry.clone(),
         })
     }
-    /// What is to be said of a Service that is asked in clear, though it says that it speaks TLS.
+    /// The finding at a Service that is asked in clear, though it says that it speaks TLS.
     pub fn doubt(&self, backend: &BackendKey, services: &ReadServices<'_>) -> Option<String> {
         let (of, called, number) = (&backend.namespace, &backend.service, backend.port);
         if backend.tls.is_some() {

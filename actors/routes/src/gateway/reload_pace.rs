@@ -1,4 +1,4 @@
-//! Which routes count: changes of a route that take a reload are held to a pace, as those of Ingresses are.
+//! The routes that count: changes of a route that take a reload are held to a pace, as those of Ingresses are.
 
 use super::{
     levels::RouteId,
@@ -50,7 +50,7 @@ impl CountingRoutes {
         Self { pace: self.pace.clone(), counting: BTreeMap::new() }
     }
 
-    /// What time it is, and how many reloads a minute may be; without a time nothing waits.
+    /// Sets the time, and how many reloads a minute may be; without a time nothing waits.
     pub fn set_clock(&mut self, clock: Option<(Instant, ReloadsPerMinute)>) {
         self.pace.set_clock(clock);
     }
@@ -69,12 +69,12 @@ impl CountingRoutes {
         self.pace.due_objects().filter_map(id).collect()
     }
 
-    /// Whether none counts: the next ones begin anew.
+    /// Whether none counts: the next ones begin again.
     pub fn is_empty(&self) -> bool {
         self.counting.is_empty()
     }
 
-    /// What is said of a route that waits.
+    /// The finding at a route that waits.
     pub fn found(&self, id: &RouteId) -> Option<Finding> {
         self.pace.found(&object_of(id))
     }
@@ -92,7 +92,7 @@ impl CountingRoutes {
         self.counting.get(id).is_some_and(|counting| Arc::ptr_eq(counting, version))
     }
 
-    /// What counts of a route that is as `routes` has it. With `is_free` all begins anew.
+    /// The part that counts of a route that is as `routes` has it. With `is_free` all begins again.
     pub fn admit(
         &mut self,
         id: &RouteId,

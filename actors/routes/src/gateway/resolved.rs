@@ -12,7 +12,7 @@ use std::{
     sync::Arc,
 };
 
-/// What a route has of each level.
+/// The share of a route in each level.
 pub(super) type RouteShares = LiteMap<Arc<str>, LevelShare>;
 
 /// All routes of ours.
@@ -28,7 +28,7 @@ pub(super) struct ResolvedRoutes {
     pub reached: BTreeMap<NamespacedName, LiteMap<NamespacedName, usize>>,
 }
 
-/// What is to be done after routes were resolved.
+/// The work that is left after routes were resolved.
 #[derive(Default)]
 pub(super) struct RouteChanges {
     /// The levels that are shared otherwise.

@@ -20,7 +20,7 @@ pub(super) struct RetryProfile {
 
 impl RetryProfile {
     /// # Errors
-    /// What HAProxy cannot do.
+    /// Something that HAProxy cannot do.
     pub fn of(retry: &Retry, is_timed: bool) -> Result<Self, String> {
         if retry.backoff.is_some() {
             return Err("retry.backoff is not supported, because HAProxy does not wait between attempts: leave it out".into());
@@ -45,7 +45,7 @@ impl RetryProfile {
         *self == Self::none()
     }
 
-    /// What HAProxy's defaults are called.
+    /// The name of HAProxy's defaults.
     pub fn name(&self) -> String {
         let codes: String = self.codes.iter().map(|code| format!("_{code}")).collect();
         let timed = if self.is_timed { "_timed" } else { "" };

@@ -1,4 +1,4 @@
-//! What a rule of a route does with its requests, as settings that HAProxy finds by the rule's name.
+//! The effects of a route's rule on its requests, as settings that HAProxy finds by the rule's name.
 
 use super::{
     matches::{self, WantedRequests},
@@ -30,7 +30,7 @@ const LONGEST_TIMEOUT: u64 = 2_073_600_000;
 /// Of a digest of a rule's matches: as many as tell the rules of one route apart.
 const DIGITS: usize = 6;
 
-/// What stands for all methods or headers.
+/// The sign for all methods or headers.
 const ANYTHING: &str = "*";
 
 /// Settings by their names. A value has no `|`.
@@ -49,7 +49,7 @@ pub(super) fn kept(settings: MapSettings) -> KeptSettings {
 /// The settings of one of the backends of a rule, and all backends in them.
 type ChoiceSettings = (MapSettings, BTreeSet<BackendKey>);
 
-/// What is done with the requests of a rule.
+/// The settings for the requests of a rule.
 struct ReadSettings {
     settings: Vec<(String, MapSettings)>,
     backends: BTreeSet<BackendKey>,
@@ -61,7 +61,7 @@ struct ReadSettings {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ResolvedRule {
     pub matches: Vec<WantedRequests>,
-    /// What it is called by in its route: a short digest of its matches as they are written.
+    /// The name of it in its route: a short digest of its matches as they are written.
     pub short_name: String,
     /// By the ending of the rule's name: of the rule itself, and of each of the backends that one is chosen of.
     pub settings: Vec<(String, MapSettings)>,
@@ -72,7 +72,7 @@ pub(super) struct ResolvedRule {
     pub dropped: Option<String>,
 }
 
-/// What rules are read with.
+/// The inputs that rules are read with.
 pub(super) struct RuleReader<'r> {
     pub kind: RouteKind,
     pub kind_name: &'static str,
@@ -86,7 +86,7 @@ pub(super) struct RuleReader<'r> {
     pub uses: BTreeSet<NamespacedName>,
     /// The first reference that leads nowhere.
     pub bad: Option<BadReference>,
-    /// What is to be said of paths and Services that are served all the same.
+    /// The findings at paths and Services that are served all the same.
     pub doubts: BTreeSet<Finding>,
 }
 
@@ -129,7 +129,7 @@ fn short_digest(matches: Option<&Value>) -> String {
 }
 
 impl RuleReader<'_> {
-    /// What a broken rule answers: for gRPC that the service is not available.
+    /// The answer of a broken rule: for gRPC that the service is not available.
     fn failure(&self) -> String {
         if self.kind == RouteKind::Grpc { "503".into() } else { "500".into() }
     }
@@ -163,12 +163,12 @@ impl RuleReader<'_> {
         }
     }
 
-    /// What is done with requests for which nothing can be done.
+    /// The settings of requests for which nothing can be done.
     fn refused(&self) -> MapSettings {
         MapSettings::from([("status", self.failure())])
     }
 
-    /// What can be read of its matches, also where one of them cannot: what is broken answers for the others.
+    /// The matches that can be read, also where one of them cannot: the broken part answers for the others.
     fn matches(&self, rule: &Value) -> Result<Vec<WantedRequests>, (Vec<WantedRequests>, String)> {
         let asked = rule.get("matches").and_then(Value::as_array).filter(|all| !all.is_empty());
         let everything = [Value::Object(serde_json::Map::new())];
@@ -224,7 +224,7 @@ impl RuleReader<'_> {
         timeouts(rule, &mut common)?;
         let time = time_of_all_tries(rule);
         let retry = rule.retry.as_ref().map(|retry| RetryProfile::of(retry, time.is_some())).transpose()?;
-        // Each try would have the time of the rule anew.
+        // Each try would have the time of the rule again.
         let is_timed = common.contains_key("within");
         let retry = retry.or_else(|| is_timed.then(RetryProfile::none)).map(Arc::new);
         if retry.as_ref().is_some_and(|retry| !retry.codes.is_empty()) {
@@ -285,7 +285,7 @@ impl RuleReader<'_> {
         Ok(ReadSettings { settings, backends, dropped })
     }
 
-    /// What is done with requests for one of the backends: `own` says it for all of them.
+    /// The settings of requests for one of the backends: `own` says it for all of them.
     fn choice(
         &mut self,
         reference: &BackendRef,
@@ -306,7 +306,7 @@ impl RuleReader<'_> {
         Ok((own, backends))
     }
 
-    /// Who gets copies, as NAME,NUMERATOR,DENOMINATOR; for each. One that is not there gets none.
+    /// The backends that get copies, as NAME,NUMERATOR,DENOMINATOR; for each. One that is not there gets none.
     fn mirrors(
         &mut self,
         filters: &[Filter],
@@ -333,7 +333,7 @@ impl RuleReader<'_> {
         Ok(())
     }
 
-    /// Who is asked whether requests may pass. Where it is not there, nobody gets in, a redirect neither.
+    /// The service that is asked whether requests may pass. Where it is not there, nobody gets in, a redirect neither.
     fn external_auth(
         &mut self,
         filters: &[Filter],
@@ -369,7 +369,7 @@ impl RuleReader<'_> {
         Some(backend)
     }
 
-    /// What a reference leads to, and what is to be said of that.
+    /// The backend that a reference leads to, and the findings at it.
     fn found(
         &mut self,
         target: &ObjectReference,
@@ -421,7 +421,7 @@ pub(super) fn chosen(choices: Vec<(u32, MapSettings)>) -> Vec<(String, MapSettin
     std::iter::once((String::new(), of_rule)).chain(each).collect()
 }
 
-/// What HAProxy calls a backend. No namespace has a `:`, so nobody else's is called so.
+/// The name of a backend in HAProxy. No namespace has a `:`, so nobody else's has this name.
 pub(super) fn backend_name(key: &BackendKey) -> String {
     let BackendKey { namespace, service, port, protocol, tls, retry } = key;
     let (of, port) = (format!("gateway:{namespace}"), port.to_string());
@@ -453,7 +453,7 @@ fn timeouts(rule: &RouteRule, settings: &mut MapSettings) -> Result<(), String> 
     Ok(())
 }
 
-/// What a rule allows for a request, if that is bounded.
+/// The time that a rule allows for a request, if that is bounded.
 pub(super) fn time_of_all_tries(rule: &RouteRule) -> Option<u64> {
     let time = milliseconds(rule.timeouts.as_ref()?.request.as_ref()?)?;
     (1..LONGEST_TIMEOUT).contains(&time).then_some(time)

@@ -1,4 +1,4 @@
-//! What was resolved, as objects that templates read: in stores of their own, so that blocks are kept for what stays the same.
+//! Resolved routes, as objects that templates read: in stores of their own, so that blocks are kept for those that stay the same.
 //!
 //! `routes "httproutes"` has a set for each HTTPRoute, `routes "gateways"` the listeners of each Gateway, `routes "gateway ports"` HAProxy's ports,
 //! and `routes "gateway backends"` the Services that routes lead to. `any_asks_for "gateway"` tells what any route needs.
@@ -16,11 +16,11 @@ use super::{
     settings::{GatewaySettings, PortMode},
 };
 use crate::{
-    ownership::memory::Clock,
-    stores::{
-        self,
-        asked::{CountedThings, Things},
+    ownership::{
+        asked::{DemandedObjects, UsageCounts},
+        memory::Clock,
     },
+    store_names::{options_of, store_of},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use haptic_model::{
@@ -37,7 +37,7 @@ use std::{
     time::Instant,
 };
 
-/// What no watched resource is called.
+/// The names of these stores: no watched resource has one.
 const PORTS: &str = "gateway ports";
 const BACKENDS: &str = "gateway backends";
 const RETRIES: &str = "gateway retries";
@@ -49,7 +49,7 @@ const PROFILE: &str = "roundrobin";
 /// Those of backends that get whatever clients say.
 const STREAMS: &str = "gateway_streams";
 
-/// What comes in at a port with TLS.
+/// The traffic that comes in at a port with TLS.
 #[derive(Default)]
 struct PortWithTls {
     /// Certificates for all hosts.
@@ -85,7 +85,7 @@ impl PortWithTls {
     }
 }
 
-/// What becomes of a listener's connections.
+/// The way of a listener's connections.
 fn way_of(protocol: Protocol) -> &'static str {
     match protocol {
         Protocol::Http | Protocol::Https => "web",
@@ -95,7 +95,7 @@ fn way_of(protocol: Protocol) -> &'static str {
     }
 }
 
-/// What rules need that has a price where nobody needs it, by the setting that says so. All of it is Lua's.
+/// The needs of rules that have a price where no rule has them, by the setting that says so. All of them are Lua's.
 const NEEDING: [(&str, &str); 6] = [
     ("auth", "auth"),
     ("choice", "choice"),
@@ -117,8 +117,8 @@ pub(super) struct Sets {
     routes: BTreeMap<RouteKind, Arc<Snapshot>>,
     /// How many routes lead to each.
     used: BTreeMap<BackendKey, usize>,
-    /// What routes need. What none needs any more stays for a while: it comes and goes with lines of HAProxy's, and a reload each.
-    needed: CountedThings,
+    /// The needs of routes. One that no route has any more stays for a while: it comes and goes with lines of HAProxy's, and a reload each.
+    needed: UsageCounts,
     clock: Option<Clock>,
     needs_of: BTreeMap<RouteId, BTreeSet<&'static str>>,
     needs_of_classes: BTreeSet<&'static str>,
@@ -141,7 +141,7 @@ impl Default for Sets {
             needs: empty(),
             routes: ROUTES.iter().map(|(kind, _)| (*kind, empty())).collect(),
             used: BTreeMap::new(),
-            needed: CountedThings::default(),
+            needed: UsageCounts::default(),
             clock: None,
             needs_of: BTreeMap::new(),
             needs_of_classes: BTreeSet::new(),
@@ -156,7 +156,7 @@ impl Sets {
         Self { needed: self.needed.emptied(), ..Self::default() }
     }
 
-    /// What time it is for what follows; without one nothing stays.
+    /// Sets the time; without one nothing stays.
     pub fn set_clock(&mut self, clock: Option<Clock>) {
         self.clock = clock;
         self.needed.forget(clock.as_ref());
@@ -169,15 +169,15 @@ impl Sets {
 
     pub fn beside(&self, all: Snapshots) -> Snapshots {
         let all = all
-            .with(stores::store_of("gateways"), self.gateways.clone())
-            .with(stores::store_of(PORTS), self.ports.clone())
-            .with(stores::store_of(BACKENDS), self.backends.clone())
-            .with(stores::store_of(RETRIES), self.retries.clone())
-            .with(stores::store_of(CLASSES), self.classes.clone())
-            .with(stores::options_of(NEEDS), self.needs.clone());
+            .with(store_of("gateways"), self.gateways.clone())
+            .with(store_of(PORTS), self.ports.clone())
+            .with(store_of(BACKENDS), self.backends.clone())
+            .with(store_of(RETRIES), self.retries.clone())
+            .with(store_of(CLASSES), self.classes.clone())
+            .with(options_of(NEEDS), self.needs.clone());
         ROUTES.iter().fold(all, |all, (kind, resources)| {
             let sets = self.routes.get(kind).cloned().unwrap_or_default();
-            all.with(stores::store_of(resources), sets)
+            all.with(store_of(resources), sets)
         })
     }
 
@@ -329,7 +329,7 @@ impl Sets {
                 .range(first..)
                 .map(|(key, _)| key)
                 .take_while(|key| key.namespace == namespace && key.service == service);
-            // Until all routes are resolved anew a port may be asked in two ways; both have one name.
+            // Until all routes are resolved again a port may be asked in two ways; both have one name.
             let backends: BTreeMap<String, Value> =
                 of_service.map(|key| (backend_name(key), backend(key))).collect();
             let backends: Vec<Value> = backends.into_values().collect();
@@ -413,7 +413,7 @@ impl Sets {
     }
 }
 
-fn things<'n>(needs: impl Iterator<Item = &'n &'static str>) -> Things {
+fn things<'n>(needs: impl Iterator<Item = &'n &'static str>) -> DemandedObjects {
     needs.map(|need| (Arc::new(ObjectRef::new(NEEDS, "", need)), b"{}".as_slice().into())).collect()
 }
 

@@ -1,4 +1,4 @@
-//! What `extraContext.gateway` says.
+//! The settings of `extraContext.gateway`.
 
 use crate::{matching::path::Spelling, options::Settings, tcp::ListedPorts};
 use haptic_model::{
@@ -8,7 +8,7 @@ use haptic_model::{
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Which ports of HAProxy's containers listeners have.
+/// The ports of HAProxy's containers that listeners have, and what else the operator sets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct GatewaySettings {
     pub controller: String,
@@ -23,7 +23,7 @@ pub(super) struct GatewaySettings {
     pub routes_per_object: usize,
     /// How paths are compared.
     pub spelling: Spelling,
-    /// What the configuration says of options of all routes.
+    /// The settings of options of all routes.
     pub options: Settings,
 }
 

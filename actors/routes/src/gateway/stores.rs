@@ -10,7 +10,7 @@ use super::{
         ClassSpec, GROUP, GatewayResource, GatewaySpec, GrantSpec, KnownPort, LabelsOfNamespaces,
         ListenerSetSpec, PolicySpec, ROUTES, Readable, ServiceFacts,
     },
-    parsed::{ParsedObjects, StoredObjects, store_of},
+    parsed::{ParsedObjects, StoredObjects, watched_store},
     reload_pace::CountingRoutes,
     settings::GatewaySettings,
 };
@@ -43,7 +43,7 @@ pub(super) struct GatewayStores {
     pub routes: BTreeMap<RouteKind, StoredObjects>,
 }
 
-/// Which Services are different.
+/// The Services that are different.
 pub(super) struct ChangedServices {
     pub names: BTreeSet<NamespacedName>,
     /// Whether any is one of a Gateway, or was.
@@ -54,7 +54,7 @@ impl GatewayStores {
     /// Takes the stores as they are now, but those of Services and routes; whether anything is different. `now`: without it no ConfigMap is
     /// asked for again by itself.
     pub fn update(&mut self, config: &ActiveConfig, snapshots: &Snapshots, now: Option<Instant>) -> bool {
-        let store = |group, resources| store_of(config, snapshots, group, resources);
+        let store = |group, resources| watched_store(config, snapshots, group, resources);
         let of = |resources| store(GROUP, resources);
         let is_different = [
             self.classes.update(of("gatewayclasses")),
@@ -72,7 +72,7 @@ impl GatewayStores {
 
     /// Takes the Services as they are now.
     pub fn update_services(&mut self, config: &ActiveConfig, snapshots: &Snapshots) -> ChangedServices {
-        let changed = self.services.update(store_of(config, snapshots, "", "services"));
+        let changed = self.services.update(watched_store(config, snapshots, "", "services"));
         let mut is_any_of_gateways = false;
         for (name, object) in &changed {
             is_any_of_gateways |= self.note_service(name, object.as_ref());
@@ -89,7 +89,7 @@ impl GatewayStores {
     ) -> Vec<RouteId> {
         let mut different = Vec::new();
         for (kind, resources) in ROUTES {
-            let store = store_of(config, snapshots, GROUP, resources);
+            let store = watched_store(config, snapshots, GROUP, resources);
             let renew = |name, before: &_, now: &_| counting.renew(&(kind, name), before, now);
             let changed = self.routes.entry(kind).or_default().update_and_renew(store, renew);
             different.extend(changed.into_iter().map(|(name, _)| (kind, name)));
@@ -97,7 +97,7 @@ impl GatewayStores {
         different
     }
 
-    /// What routes stand on.
+    /// The inputs of routes.
     pub fn inputs(&self, settings: &GatewaySettings, remembered: &Remembered<'_>) -> GatewayInputs {
         let sources = Sources {
             classes: &self.classes,

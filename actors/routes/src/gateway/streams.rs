@@ -1,4 +1,4 @@
-//! What becomes of connections that are passed on as they are: those of TLSRoutes and TCPRoutes.
+//! Connections that are passed on as they are: those of TLSRoutes and TCPRoutes.
 //!
 //! https://gateway-api.sigs.k8s.io/reference/spec/, `TLSRouteRule` and `TCPRouteRule`. A rule takes all connections of its route, so that of several the
 //! first counts. What leads nowhere has no backend, and such connections end.
@@ -12,10 +12,10 @@ use crate::matching::Match;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// The API takes so many; files are not checked by it.
+/// The most that the API takes; files are not checked by it.
 const MOST_BACKENDS: usize = 16;
 
-/// What a rule is called by that is for all connections of its route.
+/// The name of a rule that is for all connections of its route.
 const ALL: &str = "0";
 
 impl RuleReader<'_> {

@@ -7,7 +7,7 @@ use crate::{matching::lists::encoded, options::header::is_haproxys_own};
 /// The longest settings of a rule: HAProxy's socket takes lines of 8,000 bytes.
 pub(super) const LONGEST: usize = 6_000;
 
-/// What a header is told, for Lua.
+/// A change of a header, for Lua.
 pub(super) fn header(what: &str, name: &str, value: &str) -> Result<String, String> {
     header_name(name)?;
     if is_haproxys_own(name) {

@@ -11,7 +11,7 @@ use crate::{
 use std::{collections::BTreeMap, sync::Arc};
 
 impl Reading<'_> {
-    /// What a family answers on all hosts that there are routes for by now. What counts for whole hosts counts first, then what is said
+    /// Adds the answers of a family on all hosts that there are routes for by now. Those for whole hosts count first, then those that are said
     /// first.
     pub(super) fn answers(&mut self) {
         let answers = self.foreign().ingress.answers.clone();

@@ -9,7 +9,7 @@ use crate::{
 use haptic_model::Finding;
 use std::collections::BTreeMap;
 
-/// What a family's annotations say of the path `/` of whole hosts; `spreads`: whether they count there however paths are read.
+/// The options of a family's annotations for the path `/` of whole hosts; `spreads`: whether they count there however paths are read.
 pub(crate) fn of_hosts(said: &ForeignOptions, spreads: bool) -> Option<OptionValues> {
     let is_of_root = |name: &str| name == "app-root" || name.starts_with("redirect-");
     let values = &said.own.written.values;

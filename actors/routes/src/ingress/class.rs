@@ -1,12 +1,12 @@
-//! Which Ingresses are ours: IngressClass, default class, and the annotation of old.
+//! The classes of our Ingresses: IngressClass, default class, and the annotation of old.
 
 use crate::{
     claims::Backend,
     families::{About, FamiliesOfClasses, Family, FamilySettings, translate},
-    findings::sentences::shortened,
     matching::path::Spelling,
     objects::config_maps::{self, FoundConfigMap},
     options::{Settings, class::Class, shared_lines::SharedLines},
+    sentences::shortened,
 };
 use haptic_model::{
     ActiveConfig, Findings, HAProxyTemplateConfigSpec, Object, ObjectRef, Snapshot, Snapshots,
@@ -33,9 +33,9 @@ pub struct Classes {
     without: bool,
     /// How the paths of Ingresses are compared.
     pub(crate) spelling: Spelling,
-    /// What the configuration says of their options.
+    /// The settings of their options by the configuration.
     pub(crate) options: Arc<Settings>,
-    /// What a ConfigMap says of them, by the name of the class.
+    /// The settings of a ConfigMap, by the name of the class.
     of_classes: BTreeMap<Arc<str>, ClassSettings>,
     /// The class that counts for Ingresses without one.
     default: Option<Arc<str>>,
@@ -43,11 +43,11 @@ pub struct Classes {
     controllers: BTreeMap<Arc<str>, Arc<str>>,
     /// The families with what ConfigMaps of their controllers say.
     families: FamiliesOfClasses,
-    /// What most backends have.
+    /// The lines that most backends have.
     pub(crate) shared: Arc<SharedLines>,
 }
 
-/// What the ConfigMap says that an IngressClass names by its parameters.
+/// The ConfigMap that an IngressClass names by its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct ClassSettings {
     options: Arc<Settings>,
@@ -82,7 +82,7 @@ impl Classes {
         let extra_context = &config.spec.templating_settings.extra_context;
         let (options, spelling) = (Arc::new(Settings::of(extra_context)), Spelling::of(extra_context));
         let of_classes = FamiliesOfClasses::of(&options, &config.spec, snapshots);
-        let Some(store) = store_of(&config.spec).and_then(|name| snapshots.get(name)) else {
+        let Some(store) = classes_resource(&config.spec).and_then(|name| snapshots.get(name)) else {
             return Self { spelling, options, families: of_classes, ..Self::all() }.with_shared_lines();
         };
         let settings = extra_context.get("ingressClass");
@@ -163,7 +163,7 @@ impl Classes {
         self
     }
 
-    /// What counts for the options of an Ingress of that class.
+    /// The settings of the options of an Ingress of that class.
     pub(crate) fn settings_of(&self, class: Option<&str>) -> &Arc<Settings> {
         let class = class.or(self.default.as_deref());
         let own = class.and_then(|class| self.of_classes.get(class));
@@ -197,7 +197,7 @@ impl Classes {
             .map(|one| one.name)
     }
 
-    /// What is said of ConfigMaps of other controllers.
+    /// The findings at ConfigMaps of other controllers.
     pub(crate) fn findings(&self) -> Findings {
         let mut findings = Findings::default();
         for (config_map, found) in &self.families.findings {
@@ -206,7 +206,7 @@ impl Classes {
         findings
     }
 
-    /// What ConfigMaps say, an object for each class that names one, one for each sentence about settings of families, and one for the
+    /// The settings of ConfigMaps: an object for each class that names one, one for each sentence about settings of families, and one for the
     /// configuration's own word where that names objects.
     pub(crate) fn settings_store(&self) -> Snapshot {
         let mut store = Snapshot::full();
@@ -264,7 +264,7 @@ impl Classes {
     }
 }
 
-/// What the configuration says of all classes is under that name, which no class has.
+/// The name of the configuration's settings for all classes, which no class has.
 const OF_ALL: &str = "extraContext.routes";
 
 /// The objects that classes name: of those which several name HAProxy gets one.
@@ -310,7 +310,7 @@ struct ConfigMaps<'c> {
 }
 
 impl ConfigMaps<'_> {
-    /// What counts for a class that names parameters. Where they cannot be found nobody knows what they enforce: nobody gets in.
+    /// The settings of a class that names parameters. Where they cannot be found nobody knows what they enforce: nobody gets in.
     fn settings(&self, class: &str, value: &Value, options: &Arc<Settings>) -> Option<ClassSettings> {
         let parameters = value.pointer("/spec/parameters")?;
         let text = |field: &str| parameters.get(field).and_then(Value::as_str).unwrap_or_default();
@@ -342,7 +342,7 @@ impl ConfigMaps<'_> {
 }
 
 /// The watched resource that holds IngressClasses.
-pub(crate) fn store_of(spec: &HAProxyTemplateConfigSpec) -> Option<&str> {
+pub(crate) fn classes_resource(spec: &HAProxyTemplateConfigSpec) -> Option<&str> {
     let is = |w: &haptic_model::crd::WatchedResource| {
         w.resources == "ingressclasses" && w.api_version.starts_with("networking.k8s.io/")
     };

@@ -1,4 +1,4 @@
-//! What an Ingress is read with: Services, what annotations name, and what other Ingresses of the namespace say of its hosts.
+//! The context in which an Ingress is read: Services, objects that annotations name, and other Ingresses of the namespace with its hosts.
 
 use super::ours::OurIngress;
 use crate::{
@@ -12,19 +12,19 @@ use std::{
     sync::Arc,
 };
 
-/// What is known besides an Ingress and the classes.
+/// The context of an Ingress besides the classes.
 #[derive(Clone, Copy, Debug)]
 pub struct IngressInputs<'g> {
     /// Services, which have options, too.
     pub services: &'g Services,
-    /// What Ingresses of a namespace say of each other's hosts.
+    /// The options that Ingresses of a namespace have for each other's hosts.
     pub neighbours: &'g Neighbours,
-    /// What annotations name.
+    /// The objects that annotations name.
     pub referenced: &'g ReferencedObjects,
 }
 
-/// What others of the namespace say.
-pub(super) struct IngressContext<'a> {
+/// The options of others of the namespace.
+pub(super) struct NeighbourContext<'a> {
     services: &'a Services,
     neighbours: &'a Neighbours,
     namespace: &'a str,
@@ -36,7 +36,7 @@ pub(super) struct IngressContext<'a> {
     names: BTreeMap<Arc<str>, Arc<str>>,
 }
 
-impl<'a> IngressContext<'a> {
+impl<'a> NeighbourContext<'a> {
     /// Of an Ingress, which says that all paths of the hosts `patterns` are regular expressions.
     pub(super) fn new(
         ingress: &'a OurIngress<'_>,
@@ -53,7 +53,7 @@ impl<'a> IngressContext<'a> {
         }
     }
 
-    /// What the port of a Service says that it speaks.
+    /// The protocol that the port of a Service names.
     pub(super) fn protocol(&self, backend: &Backend) -> Option<&'static str> {
         self.services.protocol(self.namespace, backend)
     }
@@ -88,7 +88,7 @@ impl<'a> IngressContext<'a> {
         self.neighbours.canary(self.namespace, self.named(host), path, path_type)
     }
 
-    /// Who has a path of a host at which clients may be signed in.
+    /// The backend of a path of a host at which clients may be signed in.
     pub(super) fn program(&self, host: &str, path: &str) -> Option<&Backend> {
         self.neighbours.program(self.namespace, self.named(host), path)
     }

@@ -1,4 +1,4 @@
-//! What families make of an Ingress, and what others of its namespace say of its hosts.
+//! The options that families make of an Ingress, and those that others of its namespace have for its hosts.
 
 use super::{
     context::IngressInputs,
@@ -15,7 +15,7 @@ use std::{
 };
 
 impl OurIngress<'_> {
-    /// What families make of its annotations, and of those of the Services that it leads to.
+    /// The options that families make of its annotations, and of those of the Services that it leads to.
     pub(super) fn foreign_options(&self, inputs: &IngressInputs<'_>) -> ForeignOptions {
         if self.families.is_empty() {
             return ForeignOptions::default();

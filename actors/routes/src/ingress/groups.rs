@@ -14,7 +14,7 @@ use crate::{
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
-/// What decides besides the options themselves.
+/// The things that decide besides the options themselves.
 #[derive(Clone, Copy)]
 pub(super) struct GroupedBy<'g> {
     pub(super) namespace: &'g str,
@@ -74,7 +74,7 @@ impl GroupedBy<'_> {
     }
 }
 
-/// What ends the names of backends with these options.
+/// The ending of the names of backends with these options.
 fn suffix_of(options: GroupOptions<'_>, pages: Option<&str>, lines: Option<&str>) -> Box<str> {
     let affinity = options.text("affinity").map(|_| "cookie");
     let parts = [options.text("balance"), affinity, options.text("protocol"), pages, lines];

@@ -1,4 +1,4 @@
-//! What an Ingress asks for of its hosts beside the paths of its rules: under other names of them, at `/`, and where no path takes a request.
+//! Routes of an Ingress beside the paths of its rules: under other names of its hosts, at `/`, and where no path takes a request.
 
 use super::{
     Reading, app_root,
@@ -7,13 +7,13 @@ use super::{
 use crate::{
     claims::RouteClaim,
     families::{Family, FamilySettings},
-    findings::sentences::shortened,
     matching::{ANY_HOST, Match, host_of},
     options::{
         groups::{OwnOptions, RouteSays},
         value::OptionValue,
     },
     ownership::contest::ClaimPriority,
+    sentences::shortened,
 };
 use haptic_model::{Finding, FindingKind, host_name::is_host};
 use std::{
@@ -37,7 +37,7 @@ impl Reading<'_> {
         None
     }
 
-    /// What the rules say counts for other names of their hosts, too, whichever Ingress of the namespace says these, as far as no
+    /// Adds the rules for other names of their hosts, too, whichever Ingress of the namespace says these, as far as no
     /// Ingress asks for the same there.
     pub(super) fn aliases(&mut self, rules: &[Rule]) {
         let named: HashSet<Arc<str>> = named_hosts(rules).collect();
@@ -115,7 +115,7 @@ impl Reading<'_> {
         }
     }
 
-    /// What the routes of its hosts leave over, where a family's own controller leaves it to nobody else: of ingress-nginx what the Ingress
+    /// Takes the rest of its hosts, where a family's own controller leaves it to nobody else: of ingress-nginx what the Ingress
     /// says of requests counts there, too.
     pub(super) fn rest(&mut self) {
         let Some(family) = self.ingress.family_that(FamilySettings::keeps_hosts) else { return };
@@ -158,7 +158,7 @@ impl Reading<'_> {
         }
     }
 
-    /// What families have redirected to the first of these hosts.
+    /// Redirects hosts that families have redirected to the first of these.
     pub(super) fn redirected(&mut self, hosts: &[Arc<str>]) {
         let Some(host) = hosts.iter().find(|host| is_host(host) && !host.starts_with('*')) else { return };
         let others: Vec<Arc<str>> =

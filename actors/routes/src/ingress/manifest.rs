@@ -1,4 +1,4 @@
-//! What of an Ingress is read.
+//! The parts of an Ingress that are read.
 
 use crate::{
     claims::{Backend, Port},
@@ -22,7 +22,7 @@ pub(super) struct Ingress {
     pub(super) spec: Option<Spec>,
 }
 
-/// Who it is.
+/// The name and the age of it.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Metadata {
@@ -34,7 +34,7 @@ pub(super) struct Metadata {
     pub(super) annotations: Option<BTreeMap<String, String>>,
 }
 
-/// What it asks for.
+/// The rules and hosts of it.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Spec {

@@ -1,10 +1,11 @@
-//! What an Ingress asks for (`networking.k8s.io/v1`).
+//! The demands of an Ingress (`networking.k8s.io/v1`).
 //!
 //! It is read once ([`ours`]), with what families make of its annotations ([`foreign`]). Of its rules and hosts come its routes ([`paths`],
 //! [`hosts`]), of these their groups ([`groups`]); what is found at it comes last.
 
 mod answers;
 mod app_root;
+pub(crate) mod auth_hosts;
 pub mod class;
 mod context;
 mod foreign;
@@ -22,7 +23,7 @@ pub use of_hosts::host_options;
 pub use ours::IngressError;
 
 use crate::{
-    claims::Claims,
+    claims::{Claims, auth},
     families::{Family, ForeignOptions},
     findings::{foreign as foreign_annotations, nowhere},
     matching::path::Spelling,
@@ -31,10 +32,9 @@ use crate::{
         self, Written,
         groups::{Annotations, Grouping},
     },
-    stores::auth,
 };
 use class::Classes;
-use context::IngressContext;
+use context::NeighbourContext;
 use groups::GroupedBy;
 use haptic_model::{Finding, FindingKind};
 use of_hosts::hosts_of_patterns;
@@ -48,12 +48,12 @@ struct Reading<'r> {
     claims: Claims,
     spelling: Spelling,
     grouping: Grouping<'r>,
-    context: IngressContext<'r>,
-    /// What refuses the whole, in sentences.
+    context: NeighbourContext<'r>,
+    /// The faults that refuse the whole, in sentences.
     faults: Vec<String>,
 }
 
-/// What the Ingress in `json` asks for.
+/// The claims of the Ingress in `json`.
 ///
 /// # Errors
 /// When it is no Ingress, or its class is not ours.
@@ -96,7 +96,7 @@ impl<'r> Reading<'r> {
             claims,
             spelling,
             grouping: Grouping::new(ingress.name.clone(), annotations, ingress.settings, of_service),
-            context: IngressContext::new(ingress, inputs, patterns),
+            context: NeighbourContext::new(ingress, inputs, patterns),
             faults: Vec::new(),
         }
     }
@@ -133,7 +133,7 @@ impl<'r> Reading<'r> {
         self.claims.mark_repeated();
     }
 
-    /// What it asks for, with the groups of its routes and what is found at it.
+    /// The claims of it, with the groups of its routes and the findings at it.
     fn done(self, classes: &Classes, services: &Services) -> Claims {
         let Self { ingress, mut claims, grouping, faults, .. } = self;
         let OurIngress { namespace, name, settings, .. } = ingress;

@@ -1,4 +1,4 @@
-//! What an Ingress says of its hosts for other Ingresses of its namespace.
+//! The options of an Ingress that count for its hosts in other Ingresses of its namespace.
 
 use super::{
     app_root,
@@ -36,7 +36,7 @@ const KEYS: [&str; 7] = [
 
 type OptionsOfHosts = BTreeMap<Arc<str>, HostOptions>;
 
-/// What an Ingress that is no canary says of its whole hosts.
+/// The options of an Ingress that is no canary for its whole hosts.
 struct WholeHostOptions<'i> {
     said: &'i ForeignOptions,
     patterns: HashSet<Arc<str>>,
@@ -48,7 +48,7 @@ struct WholeHostOptions<'i> {
 }
 
 impl Neighbours {
-    /// What an object says, if it is there, as far as its class reads such annotations.
+    /// Takes the options of an object, if it is there, as far as its class reads such annotations.
     pub fn note(
         &mut self,
         object: &Object,
@@ -71,7 +71,7 @@ pub(super) fn hosts_of_patterns(rules: &[Rule], family: Option<&PathRules>) -> H
     rules.iter().filter(is_of).map(Rule::compared_host).collect()
 }
 
-/// What the Ingress in `json` says of its hosts for other Ingresses of its namespace, with its age; nothing where its class is not ours
+/// The options of the Ingress in `json` for its hosts in other Ingresses of its namespace, with its age; none where its class is not ours
 /// or reads no such annotations.
 #[must_use]
 pub fn host_options(json: &[u8], classes: &Classes) -> (Age, Vec<(Arc<str>, HostOptions)>) {

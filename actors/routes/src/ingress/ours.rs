@@ -31,7 +31,7 @@ impl fmt::Display for IngressError {
 
 impl std::error::Error for IngressError {}
 
-/// What it says, and what counts for its class.
+/// An Ingress of ours, and the settings of its class.
 pub(super) struct OurIngress<'c> {
     pub(super) namespace: Arc<str>,
     pub(super) name: Arc<str>,

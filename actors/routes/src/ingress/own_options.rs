@@ -1,16 +1,16 @@
-//! What families say of single routes of an Ingress.
+//! The options of families for single routes of an Ingress.
 
 use super::{Reading, manifest::prefix_or_exact};
 use crate::{
     claims::Backend,
-    findings::sentences::shortened,
     options::{Settings, groups::OwnOptions, table::row, value::OptionValue},
+    sentences::shortened,
 };
 use haptic_model::{Finding, FindingKind};
 use std::sync::Arc;
 
 impl Reading<'_> {
-    /// What a family says of one route: a canary of it, or that its path without the slash at its end leads to the one with it.
+    /// The options of a family for one route: a canary of it, or that its path without the slash at its end leads to the one with it.
     pub(super) fn of_route(
         &mut self,
         host: &Arc<str>,
@@ -42,7 +42,7 @@ impl Reading<'_> {
         (!own.label.is_empty()).then_some(own)
     }
 
-    /// What a family's `oauth` says of a route.
+    /// Adds those of a family's `oauth` for a route.
     pub(super) fn add_sign_in(
         &mut self,
         host: &Arc<str>,
@@ -71,7 +71,7 @@ impl Reading<'_> {
         own.options.extend(sign_in.options_with(program.as_ref()));
     }
 
-    /// What a family with rules of its own for paths says of one.
+    /// Adds those of a family with rules of its own for paths.
     fn add_family_rules(&self, host: &Arc<str>, text: &str, path_type: &str, own: &mut OwnOptions) {
         let canary = self.context.canary(host, text, path_type);
         if let Some(canary) = canary {
@@ -99,7 +99,7 @@ impl Reading<'_> {
         }
     }
 
-    /// What a family's `app-root` of any Ingress of the namespace says of `/` of a host.
+    /// Adds those of a family's `app-root` of any Ingress of the namespace for `/` of a host.
     pub(super) fn add_root(&self, host: &Arc<str>, own: &mut OwnOptions) {
         if let Some(root) = self.context.root(host) {
             own.label.push_str(&format!(" root of {host}"));

@@ -6,7 +6,6 @@ use super::{
 };
 use crate::{
     claims::{Backend, RouteClaim},
-    findings::sentences::shortened,
     matching::{
         Match,
         path::{self, Spelling},
@@ -20,6 +19,7 @@ use crate::{
         value::OptionValue,
     },
     ownership::contest::ClaimPriority,
+    sentences::shortened,
 };
 use haptic_model::{Finding, FindingKind};
 use std::{collections::BTreeMap, sync::Arc};
@@ -173,7 +173,7 @@ impl Reading<'_> {
         }
     }
 
-    /// What leads to a Service, at the port that is meant.
+    /// The Service that it leads to, at the port that is meant.
     pub(super) fn backend(&self, backend: &IngressBackend) -> Result<Backend, String> {
         backend_of(backend).map(|backend| self.context.at_port(backend))
     }

@@ -1,9 +1,7 @@
 //! TLS of an Ingress's hosts: who has it, with which certificates, and whether it is passed through.
 
 use super::{Reading, manifest::Tls};
-use crate::{
-    findings::sentences::shortened, matching::ANY_HOST, options::value::OptionValue, ownership::passthrough,
-};
+use crate::{matching::ANY_HOST, options::value::OptionValue, ownership::passthrough, sentences::shortened};
 use haptic_model::{Finding, FindingKind};
 use std::{
     collections::{BTreeMap, BTreeSet},

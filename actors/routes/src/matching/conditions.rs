@@ -1,11 +1,11 @@
-//! What a request must have besides its path for a route to take it: a method, headers, parameters of its query.
+//! Conditions on a request besides its path, for a route to take it: a method, headers, parameters of its query.
 
 use super::regex_cost::{self, Compared, PatternCost};
 use serde::{Deserialize, Serialize};
 
-/// So many lines one option has.
+/// The most lines of one option.
 const MOST: usize = 16;
-/// A value has so many bytes.
+/// The most bytes of a value.
 const LONGEST: usize = 256;
 
 /// All of these.
@@ -20,7 +20,7 @@ pub struct RouteConditions {
     pub query: Vec<Condition>,
 }
 
-/// What one of them has.
+/// One of them.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Condition {
     /// Of what.
@@ -31,7 +31,7 @@ pub struct Condition {
     pub longest: Option<usize>,
 }
 
-/// What lines of conditions are about.
+/// The part of a request that lines of conditions are about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Of {
     /// `NAME: VALUE`.
@@ -41,7 +41,7 @@ pub enum Of {
 }
 
 impl RouteConditions {
-    /// What asking for the expressions costs.
+    /// The cost of asking for the expressions.
     #[must_use]
     pub fn cost(&self) -> Option<f64> {
         let patterns = self.headers.iter().chain(&self.query).filter(|one| one.longest.is_some());
@@ -61,7 +61,7 @@ impl RouteConditions {
 /// The conditions of lines, which are expressions if `are_patterns`.
 ///
 /// # Errors
-/// What it must be instead, behind the word "it".
+/// The form that they must have, behind the word "it".
 pub fn read(text: &str, of: Of, are_patterns: bool) -> Result<Vec<Condition>, String> {
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     if lines.is_empty() || lines.len() > MOST {
@@ -73,7 +73,7 @@ pub fn read(text: &str, of: Of, are_patterns: bool) -> Result<Vec<Condition>, St
     Ok(all)
 }
 
-/// What lines must be.
+/// The form of lines.
 #[must_use]
 pub fn wanted(of: Of) -> String {
     let line = match of {

@@ -1,4 +1,4 @@
-//! What stands in the list of a host: routes that no key finds, which HAProxy asks one after the other.
+//! The list of a host: routes that no key finds, which HAProxy asks one after the other.
 //!
 //! A list is that of the namespace which has the host, and printed for one of its objects. Only requests for the host ask it,
 //! so what it costs is its namespace's own; what it may cost is bounded all the same.
@@ -15,14 +15,14 @@ use std::{
     sync::Arc,
 };
 
-/// So many routes stand in one list.
+/// The most routes in one list.
 pub(crate) const MOST: usize = 500;
-/// So many steps all expressions of a list may take together: see [`PatternCost`].
+/// The most steps that all expressions of a list take together: see [`PatternCost`].
 const MOST_STEPS: f64 = 2e7;
-/// So many bytes are in one entry of a map, and so many entries are a list.
+/// The most bytes in one entry of a map, and the most entries of a list.
 const CHUNK: usize = 6_000;
 const MOST_CHUNKS: usize = 5;
-/// So many bytes fit whatever their pieces are: two chunks that follow each other hold more than one can.
+/// The bytes that fit whatever their pieces are: two chunks that follow each other hold more than one can.
 const SURE_BYTES: usize = CHUNK * (MOST_CHUNKS - 1) / 2;
 
 /// The hosts that have lists, and the objects with something in them.
@@ -111,7 +111,7 @@ impl<'l> HostList<'l> {
         Self { left_out: asked - list.entries.len(), ..list }
     }
 
-    /// The same, of so many bytes altogether.
+    /// The same, of a number of bytes altogether.
     fn parted(all: &[SizedEntry<'_, 'l>], owners: &BTreeSet<&str>, bytes: usize) -> Self {
         let mut room = ListRoom { entries: MOST, bytes, steps: MOST_STEPS };
         let part = room.part(owners.len());
@@ -149,7 +149,7 @@ impl<'l> HostList<'l> {
 /// The namespace of a route, the route, its bytes and steps.
 type SizedEntry<'o, 'l> = (&'o str, ListEntry<'l>, (usize, f64));
 
-/// What is left in a list.
+/// The room that is left in a list.
 #[derive(Clone, Copy, Debug)]
 struct ListRoom {
     entries: usize,
@@ -158,7 +158,7 @@ struct ListRoom {
 }
 
 impl ListRoom {
-    /// What each of so many has.
+    /// The share of each of `of`.
     fn part(self, of: usize) -> Self {
         let parts = of.max(1);
         let steps = self.steps / f64::from(u32::try_from(parts).unwrap_or(u32::MAX));
@@ -199,7 +199,7 @@ impl ListEntry<'_> {
     }
 }
 
-/// What else a request must have, each behind a comma.
+/// The other conditions of a request, each behind a comma.
 fn text_of(RouteConditions { methods, headers, query }: &RouteConditions) -> String {
     let mut all = String::new();
     if !methods.is_empty() {
@@ -217,7 +217,7 @@ fn text_of(RouteConditions { methods, headers, query }: &RouteConditions) -> Str
     all
 }
 
-/// What delimits entries, and what a line of a map or of HAProxy's socket could read otherwise, as escapes.
+/// A text without the characters that delimit entries, or that a line of a map or of HAProxy's socket could read otherwise, as escapes.
 pub(crate) fn encoded(text: &str) -> String {
     text.bytes().fold(String::new(), |mut all, byte| {
         if byte.is_ascii_alphanumeric() || b"/._~-^()*+?[]{}:@=!$&".contains(&byte) {

@@ -1,4 +1,4 @@
-//! Which requests a route takes, and which of two routes a request goes to.
+//! The matches of routes: which requests a route takes, and which of two routes a request goes to.
 //!
 //! Follows the API documentation of `networking.k8s.io/v1` Ingress, fields `host`, `path` and `pathType`. Knows nothing
 //! of Ingress objects, so that other kinds of route can stand on it.
@@ -16,13 +16,13 @@ use std::{cmp::Reverse, sync::Arc};
 
 use conditions::RouteConditions;
 
-use crate::findings::sentences::shortened;
+use crate::sentences::shortened;
 pub(crate) use host_name::wildcard_over;
 
 /// The host of a route that takes requests whatever their host is.
 pub const ANY_HOST: &str = "*";
 
-/// So many digits tell what is in a host's list apart.
+/// The digits that tell the entries of a host's list apart.
 const DIGITS: usize = 16;
 
 /// The requests that a route takes.
@@ -35,7 +35,7 @@ pub struct Match {
     /// The path; of a prefix without slashes at its end, so that "" is all paths. Of a regular expression what all of its paths begin
     /// with.
     pub path: Arc<str>,
-    /// What else they have.
+    /// The other conditions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conditions: Option<Arc<RouteConditions>>,
 }
@@ -128,7 +128,7 @@ impl Match {
         }
     }
 
-    /// What it is called in the list of its host.
+    /// The name of it in the list of its host.
     #[must_use]
     pub fn number(&self) -> String {
         let digest = Digest::of(format!("{self:?}").as_bytes()).to_string();
@@ -145,7 +145,7 @@ impl Match {
         is_path && self.conditions.is_none()
     }
 
-    /// What is found at its host and path.
+    /// A finding at its host and path.
     pub(crate) fn finding(&self, kind: FindingKind, sentence: String) -> Finding {
         Finding::new(kind, sentence).at_host(&self.host).at_path(&shortened(&self.path))
     }

@@ -10,7 +10,7 @@ use std::fmt;
 /// A longer path is only taken in its normal form: HAProxy's buffer holds three times as many bytes.
 pub const LONGEST: usize = 5_000;
 
-/// HAProxy resolves so many levels of `/a/b/../..`.
+/// The most levels of `/a/b/../..` that HAProxy resolves.
 pub const DEEPEST: u8 = 8;
 
 /// How paths of routes and requests are compared, `extraContext.paths`.
@@ -24,7 +24,7 @@ pub enum Spelling {
 }
 
 impl Spelling {
-    /// What `extraContext.paths` says; also where requests of other spellings are refused their paths are those of the routes.
+    /// The spelling that `extraContext.paths` asks for; also where requests of other spellings are refused their paths are those of the routes.
     #[must_use]
     pub fn of(extra_context: &Map<String, Value>) -> Self {
         match extra_context.get("paths").and_then(Value::as_str) {
@@ -39,7 +39,7 @@ impl Spelling {
 pub struct NormalPath {
     /// Printable ASCII without blanks, `?`, `#`, `;` and `\`.
     pub text: String,
-    /// What servers may make of it that read paths otherwise.
+    /// The doubt about servers that read paths otherwise.
     pub doubt: Doubt,
 }
 
@@ -152,7 +152,7 @@ fn hex(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
 }
 
-/// What lies between separators, without empty segments and `.`; the last one is empty if the path ends with a separator or
+/// The segments between separators, without empty ones and `.`; the last one is empty if the path ends with a separator or
 /// a dot segment.
 fn segments(path: &[u8]) -> Vec<&[u8]> {
     let mut all = path.split(|byte| matches!(byte, b'/' | b'\\'));

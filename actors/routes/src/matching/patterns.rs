@@ -17,13 +17,13 @@ pub const IGNORING_CASE: &str = "regex-ignore-case";
 pub struct Pattern {
     shape: MatchShape,
     path: Arc<str>,
-    /// What asking it may cost, where it is asked.
+    /// The cost of asking it, where it is asked.
     pub cost: Option<PatternCost>,
-    /// What takes the place of the path.
+    /// The text in place of the path.
     pub rewrite: Option<Rewrite>,
 }
 
-/// What takes the place of a path that an expression takes.
+/// The text in place of a path that an expression takes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rewrite {
     /// This, whatever the groups are.
@@ -87,7 +87,7 @@ const TAILS: &[(&str, MatchShape, Option<char>)] = &[
 /// Reads an expression, and what takes the place of paths that it takes.
 ///
 /// # Errors
-/// What it must be instead, behind the word "it".
+/// The form that it must have, behind the word "it".
 pub fn read(text: &str, target: Option<&str>) -> Result<Pattern, String> {
     if let Some(pattern) = key(text, target) {
         return Ok(pattern);
@@ -119,7 +119,7 @@ pub fn read(text: &str, target: Option<&str>) -> Result<Pattern, String> {
 /// Refuses what is no expression by itself, though it may be a part of one.
 ///
 /// # Errors
-/// What it must be instead, behind the word "it".
+/// The form that it must have, behind the word "it".
 pub fn check_whole(text: &str) -> Result<(), String> {
     let read = Parser::new().parse(text);
     read.map(drop).map_err(|why| format!("must be a regular expression: {}", why.kind()))
@@ -147,7 +147,7 @@ fn key(text: &str, target: Option<&str>) -> Option<Pattern> {
     Some(Pattern { shape, path: path.into(), cost: None, rewrite })
 }
 
-/// What takes the path's place without groups being known, if that is possible.
+/// The rewrite for which no groups need be known, if there is one.
 fn by_key(target: &str, shape: &MatchShape, rest: Option<char>) -> Option<Rewrite> {
     if !has_group(target) {
         return Some(Rewrite::Whole(target.to_owned()));
@@ -175,7 +175,7 @@ fn literal(text: &str) -> Option<String> {
     all.starts_with('/').then_some(all)
 }
 
-/// What everything that the expression takes begins with.
+/// The beginning of everything that the expression takes.
 #[must_use]
 pub fn beginning(text: &str) -> String {
     let Ok(ast) = Parser::new().parse(text) else { return String::new() };

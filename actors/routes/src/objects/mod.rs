@@ -1,4 +1,4 @@
-//! What is read beside the objects that hold routes: Services, and the ConfigMaps, Secrets and custom resources that somebody names.
+//! The objects that are read beside those that hold routes: Services, and the ConfigMaps, Secrets and custom resources that somebody names.
 
 pub(crate) mod config_maps;
 pub(crate) mod named_objects;

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use std::{collections::BTreeSet, sync::Arc};
 
-/// What is named, and what there is without it.
+/// The options that name objects, and the consequence where one is not there.
 static OPTIONS: [(&str, NamedKind, &str); 6] = [
     ("auth-secret", NamedKind::Secret, "all requests are refused"),
     ("client-ca-secret", NamedKind::Secret, "all requests are refused"),
@@ -13,7 +13,7 @@ static OPTIONS: [(&str, NamedKind, &str); 6] = [
     ("server-certificate-secret", NamedKind::Certificate, "no server gets requests"),
 ];
 
-/// What an option names.
+/// The kind of an object that an option names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum NamedKind {
     /// A labelled Secret.
@@ -30,11 +30,11 @@ pub(crate) struct NamedObject {
     pub option: &'static str,
     pub kind: NamedKind,
     pub name: Arc<str>,
-    /// What there is without it.
+    /// The consequence where it is not there.
     pub without: &'static str,
 }
 
-/// What the options of groups name, each once.
+/// The objects that the options of groups name, each once.
 pub(crate) fn named_by<'o>(groups: impl Iterator<Item = &'o Map<String, Value>>) -> Vec<NamedObject> {
     let named = groups.flat_map(|options| {
         OPTIONS.iter().filter_map(move |&(option, kind, without)| {

@@ -8,13 +8,13 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// An object with more bytes is not read: each Ingress reads it anew.
+/// An object with more bytes is not read: each Ingress reads it again.
 const LONGEST: usize = 64 << 10;
 
 /// A name of more bytes is nobody's (the longest that the API server accepts).
 const LONGEST_NAME: usize = 253;
 
-/// What may be named.
+/// The kinds that may be named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ReferencedKind {
     /// A ConfigMap.
@@ -28,7 +28,7 @@ pub enum ReferencedKind {
 /// Namespace and name of an Ingress.
 pub(crate) type ReferencingIngress = (Arc<str>, Arc<str>);
 
-/// What is named.
+/// An object that is named.
 type Referenced = (ReferencedKind, Arc<str>, Arc<str>);
 
 /// The watched stores of what may be named, by their names.
@@ -45,7 +45,7 @@ pub struct ReferencedObjects {
 struct ReferencingIngresses {
     of: HashMap<Referenced, HashSet<ReferencingIngress>>,
     named_by: HashMap<ReferencingIngress, Vec<Referenced>>,
-    /// What could not be fetched.
+    /// The objects that could not be fetched.
     missed: HashSet<Referenced>,
 }
 
@@ -112,7 +112,7 @@ impl ReferencedObjects {
         different.iter().filter_map(|object| of.remove(object)).flatten().collect()
     }
 
-    /// An Ingress is gone, or is read anew: what it named does not count any more.
+    /// An Ingress is gone, or is read again: what it named does not count any more.
     pub(crate) fn forget(&self, ingress: &ReferencingIngress) {
         let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
         for object in readers.named_by.remove(ingress).unwrap_or_default() {

@@ -1,10 +1,10 @@
-//! What Services say of the routes that lead to them: options, and which ports there are.
+//! Services of routes: their options, and which ports there are.
 
 use crate::{
     claims::{Backend, Port},
     families::Family,
-    findings::sentences::shortened,
     options::{PREFIX, Settings, Written, level::Level},
+    sentences::shortened,
 };
 use haptic_model::{ActiveConfig, Object, ObjectRef, Snapshot, Snapshots};
 use memchr::memmem;
@@ -17,7 +17,7 @@ use std::{
 
 /// Of a Service with more bytes no ports are looked up: what is said of them is worth less than it costs.
 const LONGEST: usize = 64 << 10;
-/// So many ports of a Service are named.
+/// The most ports of a Service that are named.
 const FEW: usize = 5;
 
 /// The Services of all namespaces, each read once however many Ingresses lead to it.
@@ -28,7 +28,7 @@ pub struct Services {
     known: HashMap<Arc<ObjectRef>, KnownService>,
 }
 
-/// What is not there, in words behind "leads to".
+/// The object or port that is not there, in words behind "leads to".
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Missing {
     /// The Service of that name.
@@ -63,7 +63,7 @@ struct KnownService {
     ports: ServicePorts,
     /// The first of them.
     first_port: Option<u16>,
-    /// What ports speak, as far as they say so and it is not HTTP/1.1.
+    /// The protocols of ports, as far as they name one and it is not HTTP/1.1.
     spoken: Vec<(u16, Option<Box<str>>, &'static str)>,
     /// Where ports are and what they lead to, if a family asks for it.
     targets: Vec<PortTarget>,
@@ -77,7 +77,7 @@ struct PortTarget {
     target: Box<str>,
 }
 
-/// Which ports a Service has.
+/// The ports of a Service.
 #[derive(Clone, Debug)]
 enum ServicePorts {
     /// Nobody can tell.
@@ -154,7 +154,7 @@ impl Services {
         changed
     }
 
-    /// Reads all of them anew, where what counts as an option is different.
+    /// Reads all of them again, where what counts as an option is different.
     pub fn read_again(&mut self, settings: &Settings) {
         let all = self.store.iter().flat_map(|store| store.iter());
         let read = |service: &Arc<Object>| (service.reference.clone(), KnownService::read(service, settings));
@@ -173,7 +173,7 @@ impl Services {
         self.known(namespace, name)?.foreign.as_ref()
     }
 
-    /// What the port that a backend names speaks, by its `appProtocol`, as the option `protocol` says it.
+    /// The protocol of the port that a backend names, by its `appProtocol`, as the option `protocol` has it.
     #[must_use]
     pub fn protocol(&self, namespace: &str, backend: &Backend) -> Option<&'static str> {
         let mut spoken = self.known(namespace, &backend.service)?.spoken.iter();
@@ -207,7 +207,7 @@ impl Services {
         self.known(namespace, name)?.first_port
     }
 
-    /// What is not there of what a backend of a namespace names.
+    /// The Service or port that a backend of a namespace names and that is not there.
     #[must_use]
     pub fn missing(&self, namespace: &str, backend: &Backend) -> Option<Missing> {
         self.store.as_ref()?;
@@ -287,7 +287,7 @@ impl PortTarget {
     }
 }
 
-/// What servers speak by a port's `appProtocol`: the names of IANA and of Kubernetes (KEP-3726), and those that others gave to HTTP/2 without TLS.
+/// The protocol of servers by a port's `appProtocol`: the names of IANA and of Kubernetes (KEP-3726), and those that others gave to HTTP/2 without TLS.
 fn spoken_by(app_protocol: &str) -> Option<&'static str> {
     match app_protocol {
         "https" | "kubernetes.io/wss" => Some("https"),

@@ -3,13 +3,13 @@
 use haptic_model::{Finding, FindingKind};
 use serde_json::Value as Json;
 
-/// What our own annotations begin with.
+/// The prefix of our own annotations.
 pub const PREFIX: &str = "haproxy-haptic.org/";
 
-/// What one of them may have: twice what any option takes. Of a larger one only its size is told.
+/// The most bytes of one of them: twice what any option takes. Of a larger one only its size is told.
 pub(crate) const MOST_BYTES: usize = 64 << 10;
 
-/// What is found at an option of ours.
+/// A finding at an option of ours.
 pub(crate) fn finding(kind: FindingKind, option: &str, sentence: String) -> Finding {
     Finding::new(kind, sentence).at_annotation(&format!("{PREFIX}{option}"))
 }

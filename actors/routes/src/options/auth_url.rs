@@ -1,20 +1,20 @@
-//! Who is asked whether a request may pass, by a URL, and where clients sign in.
+//! The service that is asked whether a request may pass, by a URL, and where clients sign in.
 
 use haptic_model::host_name::is_host;
 use serde_json::{Value as Json, json};
 
 /// The longest path and query of [`AuthUrl`].
 const LONGEST_URI: usize = 1000;
-/// What stands for the host of the request.
+/// The names for the host of the request.
 const OWN_HOST: [&str; 2] = ["$host", "$http_host"];
 const SIGN_IN_VARIABLES: [&str; 6] =
     ["host", "http_host", "scheme", "path", "request_uri", "escaped_request_uri"];
 
-/// What [`AuthUrl`] is read of, behind "it must be".
+/// The form of [`AuthUrl`], behind "it must be".
 pub const EXPECTED: &str = "a URL of up to 1000 characters: https://$host/PATH, http://SERVICE:PORT/PATH, \
     http://SERVICE.NAMESPACE.svc:PORT/PATH or that of a host outside, without other variables, blanks and |";
 
-/// Who is asked.
+/// The service that is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuthUrl {
     /// Whether it is asked over TLS.
@@ -25,7 +25,7 @@ pub struct AuthUrl {
     pub port: u16,
     /// Path and query.
     pub uri: String,
-    /// What the header Host says.
+    /// The value of the header Host.
     pub authority: String,
 }
 
@@ -49,7 +49,7 @@ impl AuthUrl {
     /// Reads `text`.
     ///
     /// # Errors
-    /// What it must be.
+    /// The form that it must have.
     pub fn of(text: &str) -> Result<Self, &'static str> {
         Self::read(text).ok_or(EXPECTED)
     }
@@ -75,7 +75,7 @@ impl AuthUrl {
         Some(Self { tls, place: AuthPlace::of(host)?, port, uri, authority: authority.to_owned() })
     }
 
-    /// What tells those who are asked apart: host, port and scheme.
+    /// The parts that tell those who are asked apart: host, port and scheme.
     #[must_use]
     pub fn target(&self) -> [String; 3] {
         let host = match &self.place {

@@ -1,13 +1,13 @@
-//! What is read of clients' certificates: the names that they may have, and headers that tell servers of them.
+//! Clients' certificates: the names that they may have, and headers that tell servers of them.
 
 use super::header::{self, Header};
 
-/// What a header may tell of a certificate.
+/// The facts of a certificate that a header may tell.
 const FACTS: [&str; 8] = ["subject", "cn", "issuer", "sha1", "sha256", "pem", "der", "verify"];
 /// The longest list of names.
 const LONGEST_NAMES: usize = 1000;
 
-/// What [`names`] reads, behind "it must be".
+/// The form of [`names`], behind "it must be".
 pub const EXPECTED_NAMES: &str =
     "names separated by commas, up to 1000 characters without |, each whole or beginning with *. or *@";
 
@@ -30,7 +30,7 @@ pub(super) fn names(text: &str) -> Option<Vec<String>> {
 /// Headers, each with what it tells.
 ///
 /// # Errors
-/// What the first wrong line must be instead.
+/// The form that the first wrong line must have.
 pub(super) fn headers(text: &str, most: usize) -> Result<Vec<Header>, String> {
     let mut read: Vec<Header> = Vec::new();
     for Header { name, value } in header::headers(text, most)? {

@@ -1,4 +1,4 @@
-//! What the class says of options: defaults, which nearer levels override, and what is enforced, which they cannot.
+//! The options of the class: defaults, which nearer levels override, and enforced ones, which they cannot.
 
 use super::{
     header::Header,
@@ -8,7 +8,7 @@ use super::{
 };
 use std::sync::Arc;
 
-/// What may be enforced, each with what lets in others besides: beside a bound that would be none.
+/// The options that may be enforced, each with those that let in others besides: beside a bound that would be none.
 const LET_IN_OTHERS: [(&str, &str); 5] = [
     ("allow-from", "satisfy"),
     ("concurrency-limit", "concurrency-limit-exempt"),
@@ -20,11 +20,11 @@ const LET_IN_OTHERS: [(&str, &str); 5] = [
 /// `extraContext.routes`, and what the ConfigMap of an IngressClass says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Class {
-    /// What counts where nothing nearer says anything.
+    /// The values that count where nothing nearer says anything.
     pub defaults: OptionValues,
-    /// What counts whatever nearer levels say: numbers are ceilings, lists intersect, switches stay.
+    /// The values that count whatever nearer levels say: numbers are ceilings, lists intersect, switches stay.
     pub enforced: OptionValues,
-    /// What cannot be read of both, in sentences.
+    /// The entries of both that cannot be read, in sentences.
     pub problems: Vec<String>,
 }
 
@@ -37,7 +37,7 @@ impl Class {
         class
     }
 
-    /// What is enforced of `values`.
+    /// Enforces the options of the class on `values`.
     pub fn enforce(&self, values: &mut OptionValues) {
         for (bound, besides) in LET_IN_OTHERS {
             if self.enforced.contains_key(bound) && !self.enforced.contains_key(besides) {

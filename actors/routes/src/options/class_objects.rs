@@ -24,7 +24,7 @@ const CERTIFICATE: &str = "default-certificate";
 
 /// In the place of an Ingress in the name of a backend. No Ingress is called so, and no group of its paths.
 const BACKEND_OF: &str = "class:default";
-/// So many digits tell the profiles with pages apart.
+/// The digits that tell the profiles with pages apart.
 const DIGITS: usize = 8;
 
 /// Pages that all routes of a class have: they stand in profiles of their own, which backends share.
@@ -33,7 +33,7 @@ pub(crate) struct ClassPages {
     pub config_map: QualifiedName,
     /// Whether they take the place of servers' answers, too.
     pub replace: bool,
-    /// What ends the names of its profiles.
+    /// The ending of the names of its profiles.
     pub profile: String,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct ClassPages {
 pub(crate) struct ClassService {
     pub namespace: Arc<str>,
     pub backend: Backend,
-    /// What its backend is called.
+    /// The name of its backend.
     pub name: String,
 }
 

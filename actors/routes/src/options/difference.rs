@@ -1,12 +1,16 @@
-//! What a group of paths has otherwise than its object: an object whose paths lead to a thousand Services with options of their own
+//! The difference of a group of paths from its object: an object whose paths lead to a thousand Services with options of their own
 //! has a thousand groups, and its own options once.
 
 use serde_json::{Map, Value as Json};
 
+/// The field of a record that has what each group has otherwise than `options`, null where it has nothing. A reader of the JSON makes
+/// `groups` of it, in which each has all of them: so the options of an object are there once, however many groups there are.
+pub const OPTIONS_OF_GROUPS: &str = "optionsOfGroups";
+
 /// The options of a group, found in what it has otherwise and in those of its object.
 #[derive(Clone, Copy, Debug)]
 pub struct GroupOptions<'o> {
-    /// What the group has otherwise: null where it has nothing.
+    /// The options that the group has otherwise: null where it has none.
     pub own: &'o Map<String, Json>,
     /// Those of the object as a whole.
     pub of_object: &'o Map<String, Json>,

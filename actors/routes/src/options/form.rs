@@ -3,17 +3,17 @@
 use super::{auth_url::is_sign_in, quantity::number, tcp_ports::is_ports};
 use haptic_model::host_name::is_host;
 
-/// What stands for the host of the request.
+/// The name for the host of the request.
 const OWN_HOST: &str = "$host";
-/// What stands for no name.
+/// The text for no name.
 const NO_NAME: &str = "$none";
 
-/// Which texts are good.
+/// The form of a good text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// A URL or path.
     Location,
-    /// What takes the place of a prefix of a path.
+    /// A text in place of a prefix of a path.
     Prefix,
     /// A path with `\1` for the first group.
     Replacement,
@@ -23,9 +23,9 @@ pub enum Form {
     Cookie,
     /// The name of a header.
     HeaderName,
-    /// What a header has.
+    /// The value of a header.
     HeaderValue,
-    /// What stands in quotes.
+    /// A text in quotes.
     Realm,
     /// A path of this host.
     Path,
@@ -97,7 +97,7 @@ impl Form {
         }
     }
 
-    /// What counts of a good one.
+    /// The part of a good one that counts.
     pub(super) fn kept(self, text: &str) -> &str {
         match self {
             Self::Prefix => text.strip_suffix('/').unwrap_or(text),

@@ -15,11 +15,11 @@ use super::{
 };
 use crate::{
     families::{ForeignOptions, PathRules},
-    findings::sentences::shortened,
     matching::{
         conditions::RouteConditions,
         patterns::{self, Pattern, Rewrite},
     },
+    sentences::shortened,
 };
 use haptic_model::{Finding, FindingKind};
 use haptic_text::Digest;
@@ -29,7 +29,7 @@ use std::{
     sync::Arc,
 };
 
-/// So many digits tell the groups of an Ingress apart.
+/// The digits that tell the groups of an Ingress apart.
 const DIGITS: usize = 16;
 
 /// Whether nobody may get in where the option cannot be read; of those of a user's own nobody knows.
@@ -38,7 +38,7 @@ pub(super) fn guards(option: &str, settings: &Settings) -> bool {
     row(option).map_or_else(of_own, |row| row.guards)
 }
 
-/// What an annotation is called as an option: ours without [`PREFIX`], those of others whole.
+/// The name of an annotation as an option: ours without [`PREFIX`], those of others whole.
 pub(super) fn option_of<'k>(key: &'k str, settings: &Settings) -> Option<&'k str> {
     let of_others = || settings.own.iter().any(|own| own == key && own.contains('/'));
     key.strip_prefix(PREFIX).or_else(|| of_others().then_some(key))
@@ -49,7 +49,7 @@ pub(super) fn option_of<'k>(key: &'k str, settings: &Settings) -> Option<&'k str
 pub struct Annotations {
     ingress: Written,
     paths: BTreeMap<String, Written>,
-    /// What families make of annotations: farther than what is written in ours at the Ingress.
+    /// The options that families make of annotations: farther than those that are written in ours at the Ingress.
     foreign: ForeignOptions,
 }
 
@@ -58,7 +58,7 @@ pub struct Annotations {
 pub struct OptionGroup {
     /// The Ingress's own name; of paths with options of their own, another one that no object can have.
     pub id: Arc<str>,
-    /// What counts for them: of the Ingress's own group all of it, of others what they have otherwise, null where they have nothing.
+    /// The options that count for them: of the Ingress's own group all of them, of others those that are different, null where they have none.
     pub options: Map<String, Json>,
 }
 
@@ -164,7 +164,7 @@ impl Annotations {
         self.foreign.ingress.paths.as_ref().filter(|_| self.text_of(path, "path-type").is_none())
     }
 
-    /// What families make of annotations.
+    /// The options that families make of annotations.
     #[must_use]
     pub fn foreign(&self) -> &ForeignOptions {
         &self.foreign
@@ -200,7 +200,7 @@ impl Annotations {
             || levels.into_iter().any(has_guards)
     }
 
-    /// What requests for a path that leads to a Service must have besides.
+    /// The conditions on requests for a path that leads to a Service.
     #[must_use]
     pub fn conditions(&self, path: &str, service: &str) -> Option<RouteConditions> {
         let foreign = &self.foreign.level(Some(service)).written;
@@ -260,23 +260,23 @@ impl Annotations {
 /// its protocol, and what a family says of one route.
 type GroupKey = (Option<String>, Option<Arc<str>>, Option<Rewrite>, Option<&'static str>, Option<String>);
 
-/// What is said of one route by others than path, Ingress and Service.
+/// The options of one route from other sources than path, Ingress and Service.
 #[derive(Clone, Debug, Default)]
 pub struct RouteSays {
-    /// What the Service's port speaks, unless an annotation says otherwise.
+    /// The protocol of the Service's port, unless an annotation says otherwise.
     pub protocol: Option<&'static str>,
-    /// What a family says.
+    /// The options of a family.
     pub own: Option<OwnOptions>,
 }
 
-/// What a family says of one route.
+/// The options of a family for one route.
 #[derive(Clone, Debug, Default)]
 pub struct OwnOptions {
     /// By which those of an Ingress are told apart; the same as long as what they are for is called the same.
     pub label: String,
-    /// Which: what is nearer counts before them.
+    /// The options: nearer ones count before them.
     pub options: OptionValues,
-    /// What the family says of the Ingress that does not count for the route.
+    /// The options of the family at the Ingress that do not count for the route.
     pub without: Vec<&'static str>,
 }
 
@@ -289,7 +289,7 @@ pub struct Grouping<'g> {
     groups: Vec<OptionGroup>,
     /// By path and Service, as far as these have options of their own.
     numbers: BTreeMap<GroupKey, usize>,
-    /// What does nothing, or something else than it may seem.
+    /// The findings at options that do nothing, or something else than they may seem.
     found: BTreeSet<Finding>,
     used: BTreeSet<String>,
     /// Those of the Ingress as a whole.

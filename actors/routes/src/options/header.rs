@@ -3,7 +3,7 @@
 /// The longest line: what HAProxy keeps free for all of them together is 1,024 bytes.
 const LONGEST_LINE: usize = 1000;
 
-/// What a proxy tells its neighbour alone (RFC 9110, 7.6.1), or frames the message; and our own.
+/// The headers by which a proxy tells its neighbour alone (RFC 9110, 7.6.1), or that frame the message; and our own.
 const REFUSED: [&str; 12] = [
     "connection",
     "content-length",
@@ -20,7 +20,7 @@ const REFUSED: [&str; 12] = [
 ];
 const INTERNAL: &str = "x-haptic-";
 
-/// What stands for something of a request in the value of a header that servers or clients get: `${host}`. The library ingress has the
+/// The variables for something of a request in the value of a header that servers or clients get: `${host}`. The library ingress has the
 /// expression of each.
 const OF_ALL: [&str; 9] = [
     "client-address",
@@ -45,7 +45,7 @@ pub struct Header {
     pub value: String,
 }
 
-/// Whose headers they are.
+/// The side whose headers they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeadersOf {
     /// Of what servers get.
@@ -57,9 +57,9 @@ pub enum HeadersOf {
 /// A part of a header's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part<'v> {
-    /// What it says.
+    /// A text.
     Text(&'v str),
-    /// What stands for something of a request, by its name.
+    /// A variable for something of a request, by its name.
     Variable(&'v str),
 }
 
@@ -116,7 +116,7 @@ pub fn headers_with_variables(text: &str, most: usize, of: HeadersOf) -> Result<
 /// The headers of `text`.
 ///
 /// # Errors
-/// What the first wrong line must be instead, or that there are more than `most`.
+/// The form that the first wrong line must have, or that there are more than `most`.
 pub fn headers(text: &str, most: usize) -> Result<Vec<Header>, String> {
     let count = trimmed(text).count();
     if count > most {

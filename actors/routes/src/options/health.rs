@@ -7,7 +7,7 @@ use super::{
     row::{ROW, Reload, Row, With},
 };
 
-/// What all of them have.
+/// The row of all of them.
 const OF_SERVERS: Row = Row { levels: &[Path, Ingress, Service, Class], reload: Reload::Change, ..ROW };
 const OF_CHECKS: Row = Row { with: With::Beside("health-check"), ..OF_SERVERS };
 

@@ -26,12 +26,12 @@ use std::ops::RangeInclusive;
 /// The longest time an option may say: a day.
 const LONGEST_TIME: u64 = 86_400_000;
 
-/// So many types of answers are compressed.
+/// The most types of answers that are compressed.
 const MOST_MEDIA_TYPES: usize = 50;
 /// Most statuses of an option.
 const MOST_STATUSES: usize = 50;
 
-/// So many Services share the requests of a route with its own.
+/// The most Services that share the requests of a route with its own.
 const MOST_WEIGHTS: usize = 10;
 
 /// How a text is read.
@@ -49,14 +49,14 @@ pub enum Kind {
         least: u64,
         /// At most.
         most: u64,
-        /// What is counted, in words: `a number of seconds`.
+        /// The things that are counted, in words: `a number of seconds`.
         what: &'static str,
     },
     /// A time with its unit, up to a day.
     Time,
-    /// A time with its unit, up to so many milliseconds, and in words.
+    /// A time with its unit, up to a number of milliseconds, and in words.
     TimeUpTo(u64, &'static str),
-    /// A time with its unit, of so many milliseconds at least and at most, and in words.
+    /// A time with its unit, of a number of milliseconds at least and at most, and in words.
     TimeFromTo(u64, u64, &'static str),
     /// A part of requests.
     RequestKey,
@@ -90,11 +90,11 @@ pub enum Kind {
     CertificateHeaders,
     /// Names that a client's certificate may have, separated by commas.
     CertificateNames,
-    /// A text of up to so many characters.
+    /// A text of up to a number of characters.
     Text {
         /// Characters.
         most: usize,
-        /// Which texts these are.
+        /// The form of the texts.
         form: Form,
     },
     /// The name of a Secret of the same namespace.
@@ -140,7 +140,7 @@ impl Kind {
     /// Reads `text`.
     ///
     /// # Errors
-    /// What it must be, behind the word "it".
+    /// The form that it must have, behind the word "it".
     pub fn read(self, text: &str, settings: &Settings) -> Result<OptionValue, String> {
         let wrong = || format!("must be {}", self.expected(settings));
         let value = match self {
@@ -214,7 +214,7 @@ impl Kind {
         value.ok_or_else(wrong)
     }
 
-    /// What a value must be, behind "it must be".
+    /// The form of a value, behind "it must be".
     #[must_use]
     pub fn expected(self, settings: &Settings) -> String {
         match self {

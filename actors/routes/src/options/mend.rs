@@ -10,7 +10,7 @@ use super::{
 use serde_json::{Value as Json, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What closes a route.
+/// The option that closes a route.
 const CLOSED: &str = "closed";
 
 /// The object in `json` without the annotations that cannot be read, so that their options have their defaults; closed, where one

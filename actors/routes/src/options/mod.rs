@@ -1,4 +1,4 @@
-//! What annotations ask for: read once, by the types of one table ([`table`]). Templates write values and read no texts.
+//! Options of annotations: read once, by the types of one table ([`table`]). Templates write values and read no texts.
 //!
 //! A value that cannot be read is a [`Refusal`], with what a user needs to set it right. Nothing here knows who gets requests.
 

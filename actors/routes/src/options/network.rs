@@ -33,7 +33,7 @@ impl Network {
         &self.text
     }
 
-    /// What is in both: one of them, or nothing.
+    /// The network that is in both: one of them, or none.
     #[must_use]
     pub fn within<'n>(&'n self, other: &'n Self) -> Option<&'n Self> {
         if other.net.contains(&self.net) {
@@ -43,7 +43,7 @@ impl Network {
         }
     }
 
-    /// What is left of it without the other one.
+    /// The networks that are left of it without the other one.
     #[must_use]
     pub fn minus(&self, other: &Self) -> Vec<Self> {
         if other.net.contains(&self.net) {
@@ -60,7 +60,7 @@ impl Network {
         if left.is_empty() { vec![self.clone()] } else { left }
     }
 
-    /// What the addresses in it begin with: 4 or 6, then hexadecimal digits. With them a map finds by `map_beg` which network an
+    /// The beginnings of the addresses in it: 4 or 6, then hexadecimal digits. With them a map finds by `map_beg` which network an
     /// address is in.
     #[must_use]
     pub fn prefixes(&self) -> Vec<String> {
@@ -80,7 +80,7 @@ impl Network {
     }
 }
 
-/// What networks of `text`, separated by commas, must be instead.
+/// The form that networks of `text`, separated by commas, must have.
 ///
 /// # Errors
 /// Of the first wrong one, or when there are more than `most`.

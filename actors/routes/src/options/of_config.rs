@@ -1,4 +1,4 @@
-//! What the configuration says of options, and what the ConfigMaps of classes say besides: their options are read by the table.
+//! The options of the configuration, and those that the ConfigMaps of classes add: they are read by the table.
 
 use super::{
     annotation::{MOST_BYTES, text_of},
@@ -9,7 +9,7 @@ use super::{
     value::OptionValues,
     written::Written,
 };
-use crate::{families::FamilySettings, findings::sentences::shortened};
+use crate::{families::FamilySettings, sentences::shortened};
 use serde_json::{Map, Value as Json};
 use std::collections::BTreeMap;
 

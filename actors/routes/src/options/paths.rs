@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 /// Behind the prefix of annotations.
 pub const PATHS: &str = "paths";
 
-/// So many paths may have options of their own.
+/// The most paths with options of their own.
 const MOST: usize = 100;
 
-/// What is written for each path.
+/// The options that are written for each path.
 ///
 /// # Errors
-/// What the text must be instead, behind the word "it".
+/// The form that the text must have, behind the word "it".
 pub fn paths(text: &str) -> Result<BTreeMap<String, BTreeMap<String, String>>, String> {
     const WANTED: &str = "must be YAML from paths to options";
     let read: BTreeMap<String, BTreeMap<String, Json>> =
@@ -25,10 +25,10 @@ pub fn paths(text: &str) -> Result<BTreeMap<String, BTreeMap<String, String>>, S
     Ok(read.into_iter().map(|(path, options)| (path, texts(options))).collect())
 }
 
-/// What is written of options alone.
+/// The options that are written alone.
 ///
 /// # Errors
-/// What the text must be instead, behind the word "it".
+/// The form that the text must have, behind the word "it".
 pub(super) fn options(text: &str) -> Result<BTreeMap<String, String>, String> {
     yaml(text).map(texts).ok_or_else(|| "must be YAML of options, such as timeout-server: 5m".to_owned())
 }

@@ -1,4 +1,4 @@
-//! What people write for times and sizes, as HAProxy's rules compute with it.
+//! Times and sizes as people write them, as HAProxy's rules compute with them.
 
 /// The longest time HAProxy's timers can hold is below 2^31 ms.
 const LONGEST: u64 = i32::MAX as u64;

@@ -6,7 +6,7 @@ use super::{
     row::{REFUSALS, ROW, Reload, Row, With},
 };
 
-/// What says that a table is needed which is not there in any case.
+/// The option for a table that is needed and is not there in any case.
 #[must_use]
 pub fn window(period: &str) -> Option<String> {
     let is_always = ["second", "minute", "hour"].contains(&period);

@@ -1,29 +1,29 @@
-//! What cannot be read, with what a user needs to set it right.
+//! Refusals of values that cannot be read, with what a user needs to set them right.
 
 use super::{
     annotation::{MOST_BYTES, PREFIX},
     paths,
     table::row,
 };
-use crate::findings::sentences::shortened;
+use crate::sentences::shortened;
 use serde_json::Value as Json;
 use std::fmt;
 
 /// A value that an option cannot have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// Whose: behind `haproxy-haptic.org/`.
+    /// The option: behind `haproxy-haptic.org/`.
     pub option: String,
     /// Of which path, where that has options of its own.
     pub path: Option<String>,
-    /// What is wrong with it.
+    /// The fault of it.
     pub why: Wrong,
 }
 
-/// What is wrong with a value.
+/// The fault of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wrong {
-    /// So many bytes are too many.
+    /// It has too many bytes: this number.
     Size(usize),
     /// This is not what it must be.
     Value {
@@ -39,7 +39,7 @@ pub enum Wrong {
 }
 
 impl Refusal {
-    /// Of so many bytes.
+    /// The refusal of a value with this number of bytes.
     pub(super) fn of_size(option: &str, bytes: usize) -> Self {
         Self { option: option.to_owned(), path: None, why: Wrong::Size(bytes) }
     }

@@ -1,23 +1,23 @@
-//! What of a request tells it from others: by it servers are chosen, and clients are counted.
+//! The part of a request that tells it from others: by it servers are chosen, and clients are counted.
 
 use serde_json::{Value as Json, json};
 
 /// The longest name of a header, cookie or parameter.
 const LONGEST_NAME: usize = 64;
-/// What needs no name.
+/// The parts that need no name.
 const WHOLE: [&str; 4] = ["client", "host", "path", "uri"];
-/// What is one of several.
+/// The parts that are one of several.
 const NAMED: [&str; 3] = ["header", "cookie", "query"];
 
-/// What [`RequestKey::of`] reads, behind "it must be".
+/// The form of [`RequestKey::of`], behind "it must be".
 pub const EXPECTED: &str = "client, host, path, uri, or header:NAME, cookie:NAME or query:NAME with a name of up to 64 letters, digits, - and _";
 
 /// A part of requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestKey {
-    /// Which kind of part.
+    /// The kind of part.
     pub of: &'static str,
-    /// What it is called, of a header, cookie or parameter.
+    /// The name of it, of a header, cookie or parameter.
     pub name: Option<String>,
 }
 

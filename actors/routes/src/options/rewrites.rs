@@ -1,10 +1,10 @@
 //! Lines of a regular expression and a path: `rewrite-rules`.
 
 use super::{form::Form, value::OptionValue};
-use crate::{findings::sentences::shortened, matching::regex_cost};
+use crate::{matching::regex_cost, sentences::shortened};
 use regex_syntax::hir::{Hir, HirKind, Look};
 
-/// So many lines.
+/// The most lines.
 const MOST: usize = 5;
 /// The longest path of one.
 const LONGEST: usize = 500;
@@ -12,7 +12,7 @@ const LONGEST: usize = 500;
 /// Reads `text`.
 ///
 /// # Errors
-/// What it must be, behind the word "it".
+/// The form that they must have, behind the word "it".
 pub fn read(text: &str) -> Result<OptionValue, String> {
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     if lines.is_empty() || lines.len() > MOST {
@@ -49,7 +49,7 @@ fn finds_beginning(pattern: &str) -> bool {
     matches!(start, HirKind::Look(Look::Start)) && group.index == 1 && is_never_empty
 }
 
-/// What a value must be, behind "it must be".
+/// The form of a value, behind "it must be".
 #[must_use]
 pub fn expected() -> String {
     format!(

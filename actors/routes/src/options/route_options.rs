@@ -21,7 +21,7 @@ use std::{
 pub(super) const INSTEAD_OF: [[&str; 2]; 2] =
     [["server-ca-config-map", "server-ca-secret"], ["server-ca-secret", "server-ca-config-map"]];
 
-/// So many times what comes in a period may come at once.
+/// The most that may come at once, in multiples of what comes in a period.
 const MOST_BURST: u64 = 100;
 
 /// The options of one object.
@@ -31,11 +31,11 @@ pub struct RouteOptions {
     pub values: OptionValues,
     /// Others, as they were written.
     pub others: BTreeMap<String, Arc<str>>,
-    /// What cannot be read.
+    /// The options that cannot be read.
     pub refused: Vec<Refusal>,
-    /// What does nothing, or something else than it may seem.
+    /// The options that do nothing, or something else than they may seem.
     pub ineffective: Vec<Finding>,
-    /// Which are written in words of ours at the object, so that it can be told of them there.
+    /// The options that are written in words of ours at the object, so that it can be told of them there.
     pub(crate) written: BTreeSet<&'static str>,
 }
 
@@ -104,7 +104,7 @@ impl RouteOptions {
         self.values.get(name) == Some(&OptionValue::Switch(true))
     }
 
-    /// What the class enforces counts whatever was added since.
+    /// Sets the options that the class enforces, whatever was added since.
     pub(super) fn enforce(&mut self, settings: &Settings) {
         settings.class.enforce(&mut self.values);
         settings.class.enforce_rate(&mut self.values);
@@ -115,7 +115,7 @@ impl RouteOptions {
         self.refused.push(Refusal::of_value(option, text, wanted));
     }
 
-    /// What is wrong with options only because of others.
+    /// Finds options that are wrong only because of others.
     fn set_against_each_other(&mut self) {
         for row in TABLE {
             if let With::Needs(other) = row.with
@@ -176,7 +176,7 @@ impl RouteOptions {
         }
     }
 
-    /// What these have otherwise than those of the object as a whole, as templates read it: null stands for what is not there.
+    /// The difference from the options of the object as a whole, as templates read it: null stands for what is not there.
     #[must_use]
     pub fn difference_from(&self, of_object: &Self) -> Map<String, Json> {
         let names = of_object.values.keys().copied().chain(of_object.others.keys().map(String::as_str));

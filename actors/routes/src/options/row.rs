@@ -16,7 +16,7 @@ pub struct Row {
     pub kind: Kind,
     /// A good value.
     pub example: &'static str,
-    /// What counts where the option it goes with is given and it is not; empty: nothing.
+    /// The value that counts where the option it goes with is given and it is not; empty: none.
     pub default: &'static str,
     /// The option that it goes with.
     pub with: With,
@@ -26,11 +26,11 @@ pub struct Row {
     pub reload: Reload,
     /// Whether it guards access, to the route or to what servers are sent: a value that cannot be read must let nobody in.
     pub guards: bool,
-    /// What it does.
+    /// The effect of it.
     pub about: &'static str,
 }
 
-/// What an option is without another one.
+/// The effect of an option without another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum With {
     /// It stands alone.
@@ -53,7 +53,7 @@ pub enum Reload {
 }
 
 impl Row {
-    /// What its value must be, at whichever level it stands.
+    /// The form of its value, at whichever level it stands.
     #[must_use]
     pub fn expected(&self, settings: &Settings) -> String {
         let (near, of_class) = (self.kind.expected(settings), self.kind.at(Class));
@@ -63,7 +63,7 @@ impl Row {
         format!("{near}; of the class {}", of_class.expected(settings))
     }
 
-    /// What is said where it stands elsewhere.
+    /// The sentence about it where it stands elsewhere.
     #[must_use]
     pub fn misplaced(&self) -> String {
         let words: Vec<&str> = self.levels.iter().map(|level| level.word()).collect();
@@ -71,7 +71,7 @@ impl Row {
     }
 }
 
-/// What most rows have.
+/// The row of most options.
 pub(super) const ROW: Row = Row {
     name: "",
     kind: Kind::Switch,

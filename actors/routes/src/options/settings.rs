@@ -1,10 +1,10 @@
-//! What the configuration says of options, for those that read them.
+//! The settings of options, for those that read them.
 
 use super::class::Class;
 use crate::families::FamilySettings;
 use std::sync::Arc;
 
-/// What the configuration says of options.
+/// The settings of options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Most networks of an option.
@@ -25,7 +25,7 @@ pub struct Settings {
     pub passthrough: bool,
     /// Whether there are proxies whose X-Forwarded-For is believed.
     pub trusts_proxies: bool,
-    /// What the class says.
+    /// The settings of the class.
     pub class: Class,
     /// Other controllers' annotations that are read.
     pub families: Arc<[FamilySettings]>,

@@ -1,12 +1,12 @@
-//! What cannot be read of the settings that are read here: `extraContext`, as far as no template looks at it.
+//! The settings that cannot be read of those that are read here: `extraContext`, as far as no template looks at it.
 //!
 //! A setting of another type would count as one that is not there: what it closes would be open.
 
-use crate::{families::Family, findings::sentences::shortened};
+use crate::{families::Family, sentences::shortened};
 use haptic_text::suggest::did_you_mean;
 use serde_json::{Map, Value as Json};
 
-/// What a value must be.
+/// The shape of a value.
 #[derive(Clone, Copy, Debug)]
 enum SettingShape {
     Text,

@@ -16,10 +16,10 @@ const BODY: &str = "max-body-size";
 pub(crate) const LINES_PROFILE: &str = "lines-profile";
 /// Whether a group's backends count bodies themselves.
 pub(crate) const BODY_FILTER: &str = "body-filter";
-/// So many digits tell the profiles apart.
+/// The digits that tell the profiles apart.
 const DIGITS: usize = 8;
 
-/// What backends have where nothing is said.
+/// The lines of backends where nothing is said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SharedLines {
     all: Vec<SharedLinesProfile>,
@@ -29,7 +29,7 @@ pub(crate) struct SharedLines {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SharedLinesProfile {
-    /// What ends the names of its profiles.
+    /// The ending of the names of its profiles.
     pub name: String,
     /// The options that they come from.
     pub options: Map<String, Json>,

@@ -1,4 +1,4 @@
-//! What is asked for in vain: options without those they go with, what other programs would read otherwise.
+//! Options without effect: those without others that they go with, and those that other programs would read otherwise.
 
 use super::{
     annotation::{PREFIX, finding},
@@ -31,7 +31,7 @@ impl RouteOptions {
         self.ineffective.extend(self.in_vain());
     }
 
-    /// What other options, or other controllers' habits, make of some.
+    /// The findings at options that others, or other controllers' habits, make useless.
     fn in_vain(&self) -> Vec<Finding> {
         let mut said = Vec::new();
         let is_tls = is_over_tls(self.text("protocol"));
@@ -73,19 +73,19 @@ pub(super) fn wants_tls(finding: &Finding) -> bool {
         && option.is_some_and(|option| OVER_TLS.contains(&option))
 }
 
-/// What is found at an option that is for hosts with TLS.
+/// The finding at an option that is for hosts with TLS.
 pub(crate) fn without_tls(option: &str) -> Finding {
     without_effect(option, "over HTTP, and spec.tls has no host of its routes")
 }
 
-/// What is found at `app-root`, as it is written, where no route of the object takes requests for `/`.
+/// The finding at `app-root`, as it is written, where no route of the object takes requests for `/`.
 pub(crate) fn root_without_path(annotation: &str) -> Finding {
     let sentence =
         format!("annotation {annotation} has no effect: no path of the Ingress takes requests for /");
     Finding::new(FindingKind::OptionWithoutEffect, sentence).at_annotation(annotation)
 }
 
-/// What is found at the code of redirects where nothing of an object asks for one.
+/// The finding at the code of redirects where nothing of an object asks for one.
 pub(crate) fn code_without_redirect<'o>(
     mut groups: impl Iterator<Item = &'o Map<String, Json>> + Clone,
 ) -> Option<Finding> {
@@ -107,7 +107,7 @@ pub(crate) fn is_like_a_pattern(path: &str) -> bool {
     marks.iter().any(|mark| path.contains(mark)) || path.ends_with(['$', '*'])
 }
 
-/// What other programs would put something in the place of.
+/// The part that other programs would put something in the place of.
 fn foreign_syntax<'t>(option: &str, text: &'t str) -> Option<&'t str> {
     let marks: &[&str] = if option == "rewrite-replacement" { &["$", "%["] } else { &["$", "%[", "\\1"] };
     let at = marks.iter().filter_map(|mark| text.find(mark)).min()?;

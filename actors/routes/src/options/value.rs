@@ -1,4 +1,4 @@
-//! What an option's value is once it is read.
+//! The value of an option once it is read.
 
 use super::{
     auth_url::AuthUrl,
@@ -28,13 +28,13 @@ pub enum OptionValue {
     Networks(Arc<[Network]>),
     /// Headers to set.
     Headers(Arc<[Header]>),
-    /// Who is asked whether a request may pass.
+    /// The service that is asked whether a request may pass.
     AuthUrl(AuthUrl),
     /// A part of requests.
     RequestKey(RequestKey),
     /// Ports of Services and percentages.
     Weights(Vec<(String, u64)>),
-    /// What a request must have.
+    /// The conditions on a request.
     Conditions(Arc<[Condition]>),
     /// A regular expression.
     Regex {
@@ -43,7 +43,7 @@ pub enum OptionValue {
         /// The longest path that it may be asked with, if that is bounded.
         longest_path: Option<usize>,
     },
-    /// What takes the place of paths, one rule after the other.
+    /// Rewrites of paths, one rule after the other.
     Rewrites {
         /// Expressions as HAProxy takes them, and paths.
         rules: Vec<(String, String)>,

@@ -1,4 +1,4 @@
-//! What stands at one level, read by the table.
+//! The options at one level, read by the table.
 
 use super::{
     annotation::{MOST_BYTES, PREFIX, finding},
@@ -10,25 +10,25 @@ use super::{
     table::{TABLE, row},
     value::OptionValues,
 };
-use crate::findings::sentences::shortened;
+use crate::sentences::shortened;
 use haptic_model::{Finding, FindingKind};
 use haptic_text::suggest::did_you_mean;
 use std::{collections::BTreeMap, sync::Arc};
 
-/// So many names that are no option's are told: to look for what was meant costs more than to read all others.
+/// The most names that are no option's and are told: to look for what was meant costs more than to read all others.
 const FEW: usize = 5;
 
-/// So many bytes may an option of a user's own have at a Service: each Ingress that leads there has a copy of it.
+/// The most bytes of an option of a user's own at a Service: each Ingress that leads there has a copy of it.
 const MOST_BYTES_OF_SERVICE: usize = 4 << 10;
 
-/// What stands at one place.
+/// The options at one place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// Options of the table.
     pub values: OptionValues,
     /// Those of a user's own, as they were written.
     pub others: BTreeMap<String, Arc<str>>,
-    /// What cannot be read.
+    /// The options that cannot be read.
     pub refused: Vec<Refusal>,
     /// Options that do not stand at this level, with those at which they do.
     pub misplaced: Vec<&'static Row>,
@@ -100,7 +100,7 @@ impl Written {
         }
     }
 
-    /// What is said of names that are no option's.
+    /// The findings at names that are no option's.
     pub fn unknown(&self) -> impl Iterator<Item = Finding> {
         let Unknown { few, more } = &self.unknown;
         let more =

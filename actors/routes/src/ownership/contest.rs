@@ -1,4 +1,4 @@
-//! Who of those that ask for one thing has it.
+//! The contest for one holding: which of those that ask for it has it.
 //!
 //! The namespace that asked first has it: that of the oldest object, of equal ages the first by namespace and name. Within a namespace the last
 //! by name is the first where its own controller has it so. A namespace that had it keeps its age there as long as it is remembered ([`crate::ownership::memory`]).
@@ -33,7 +33,7 @@ pub enum ClaimPriority {
     Rest,
 }
 
-/// An object that asks for one thing.
+/// An object that asks for one holding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Claimant {
     pub age: Age,
@@ -46,28 +46,28 @@ pub(crate) struct Claimant {
     pub verifies: bool,
 }
 
-/// All that ask for one thing, the first one first.
+/// All that ask for one holding, the first one first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Claimants(Vec<Claimant>);
 
-/// Who has a thing.
+/// The namespace that has a holding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Holder {
     pub namespace: Arc<str>,
-    /// What its namespace is compared by.
+    /// The age that its namespace is compared by.
     pub age: Age,
-    /// The object of it that has the thing; none while it is kept for a namespace whose object is gone.
+    /// The object of it that has the holding; none while it is kept for a namespace whose object is gone.
     pub object: Option<Claimant>,
 }
 
-/// What is remembered of a namespace that has, or had, a thing.
+/// The memory of a namespace that has, or had, a holding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Seniority {
     pub namespace: Arc<str>,
     pub age: Age,
 }
 
-/// A thing that only one can have.
+/// A holding that only one can have.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Contest {
     pub claimants: Claimants,
@@ -87,7 +87,7 @@ impl Seniority {
 }
 
 impl Claimant {
-    /// Whether it asks for the thing, and has not only what nobody else asks for.
+    /// Whether it asks for the holding, and has not only what nobody else asks for.
     pub fn asks(&self) -> bool {
         matches!(self.standing, ClaimPriority::Asked | ClaimPriority::Fallback)
     }
@@ -158,7 +158,7 @@ impl Contest {
         before != self.holder
     }
 
-    /// What counts for the holder, if another namespace would have the thing without it.
+    /// The namespace and age that count for the holder, if another namespace waits for the holding.
     pub fn awaited(&self) -> Option<Seniority> {
         let Holder { namespace, age, .. } = self.holder.as_ref()?;
         let is_other = |claimant: &Claimant| claimant.object.namespace != *namespace;

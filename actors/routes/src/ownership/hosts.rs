@@ -1,4 +1,4 @@
-//! Whose certificate and whose client verification a host has.
+//! The certificate and the client verification of each host.
 //!
 //! A host belongs to the namespaces that `spec.hosts` names for it. Where it names none it belongs to the namespace that
 //! has the host's first route; a host without routes to that of the wildcard over it, or of the routes for every host,
@@ -32,18 +32,18 @@ pub(crate) struct Hosts {
 /// One host, or wildcard.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Host {
-    /// Who has routes on it.
+    /// The contest for its routes.
     pub routes: Contest,
-    /// Who brings certificates for it.
+    /// The objects that bring certificates for it.
     pub certificates: Claimants,
-    /// What came of it.
+    /// The outcome.
     pub tls: Tls,
 }
 
 /// How TLS is answered for a host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tls {
-    /// Whose host it is.
+    /// The namespace whose host it is.
     pub holder: Option<Holder>,
     /// The certificates of its own; without them it has those of the wildcard over it, or the default one.
     pub certificates: Option<Certificates>,
@@ -210,7 +210,7 @@ impl Hosts {
         apart.note(host, namespace).then_some(wildcard)
     }
 
-    /// Chooses anew which hosts a wildcard's line leaves out, and gives those for which that is different.
+    /// Chooses again which hosts a wildcard's line leaves out, and gives those for which that is different.
     pub fn choose_apart(&mut self, wildcard: &Arc<str>) -> Vec<Arc<str>> {
         let Some(apart) = self.apart.get_mut(wildcard) else { return Vec::new() };
         let different = apart.choose();
@@ -234,7 +234,7 @@ impl Hosts {
                 .is_some_and(|chosen| chosen.contains(host))
     }
 
-    /// Who has the requests for a host: its own routes, those of the wildcard over it, or those for every host.
+    /// The holder of the requests for a host: of its own routes, of those of the wildcard over it, or of those for every host.
     fn holder(&self, host: &str) -> Option<&Holder> {
         self.routed(host).and_then(|routed| routed.routes.holder.as_ref())
     }

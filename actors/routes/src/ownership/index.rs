@@ -1,14 +1,15 @@
-//! Who gets what they ask for: all claims of one kind of object, with conflicts resolved, kept up to date change by
+//! The index of routes: all claims of one kind of object, with conflicts resolved, kept up to date change by
 //! change. A change costs as much as there are objects that ask for the same.
 
 use super::{
+    asked::Demands,
     contest::{ClaimPriority, Claimant, Claimants, Contest, Holder},
     hosts::{Hosts, Tls},
-    memory::{Clock, Memory, Thing},
+    memory::{Clock, Holding, Memory},
     owners::Owners,
 };
 use crate::{
-    claims::{Backend, Claims, RouteClaim},
+    claims::{Backend, Claims, RouteClaim, auth},
     families::neighbours::HostOfNamespace,
     findings::{
         certificates::{NamedCertificates, SecretsAtTime},
@@ -20,9 +21,8 @@ use crate::{
         wildcard_over,
     },
     reload_pace::{ReloadPace, ReloadsPerMinute},
-    stores::{asked::Demands, auth, record},
 };
-use haptic_model::{Findings, Object, ObjectRef, Snapshot, host_holds::HeldByText};
+use haptic_model::{Finding, ObjectRef, Snapshot, host_holds::HeldByText};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     sync::Arc,
@@ -30,21 +30,18 @@ use std::{
 };
 
 /// All claims and their winners.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct RouteIndex {
     owners: Arc<Owners>,
     clock: Option<Clock>,
     memory: Memory,
-    /// What is remembered of these counts differently now.
-    undecided: Vec<Thing>,
+    /// The holdings for which the memory counts differently now.
+    undecided: Vec<Holding>,
     claims: BTreeMap<Arc<ObjectRef>, Arc<Claims>>,
-    /// Who asks for the same requests.
+    /// The contests for the same requests.
     matches: HashMap<Match, Contest>,
     hosts: Hosts,
     lists: Lists,
-    /// For each object what it got, as an object that templates read.
-    sets: Snapshot,
-    findings: Findings,
     asked: Demands,
     certificates: NamedCertificates,
     named_objects: NamedObjects,
@@ -60,7 +57,7 @@ pub struct RouteIndex {
 /// A path behind whose route somebody is asked, and the object that wants that.
 type PathLookup = (Arc<str>, Arc<ObjectRef>);
 
-/// What is to be decided again.
+/// The parts that are to be decided again.
 #[derive(Debug, Default)]
 struct Touched {
     matches: HashSet<Match>,
@@ -90,32 +87,6 @@ impl Touched {
     }
 }
 
-impl Default for RouteIndex {
-    fn default() -> Self {
-        let mut sets = Snapshot::full();
-        sets.set_synced();
-        Self {
-            owners: Arc::default(),
-            clock: None,
-            memory: Memory::default(),
-            undecided: Vec::new(),
-            claims: BTreeMap::new(),
-            matches: HashMap::new(),
-            hosts: Hosts::default(),
-            lists: Lists::default(),
-            sets,
-            findings: Findings::default(),
-            asked: Demands::default(),
-            certificates: NamedCertificates::default(),
-            named_objects: NamedObjects::default(),
-            naming: HashMap::new(),
-            pace: ReloadPace::default(),
-            is_read_anew: false,
-            lookups: HashMap::new(),
-        }
-    }
-}
-
 impl RouteIndex {
     /// An index of nothing in which hosts belong to these namespaces.
     #[must_use]
@@ -126,7 +97,7 @@ impl RouteIndex {
     /// The same with all objects to come: what is remembered stays.
     #[must_use]
     pub fn emptied(&self, owners: Arc<Owners>) -> Self {
-        let (memory, undecided) = (self.memory.clone(), self.memory.things().cloned().collect());
+        let (memory, undecided) = (self.memory.clone(), self.memory.holdings().cloned().collect());
         let (asked, pace) = (self.asked.emptied(), self.pace.clone());
         Self { clock: self.clock, memory, undecided, asked, pace, ..Self::with_owners(owners) }
     }
@@ -136,7 +107,7 @@ impl RouteIndex {
         self.owners = owners;
         self.pace.release();
         self.is_read_anew = true;
-        self.undecided = self.memory.things().cloned().collect();
+        self.undecided = self.memory.holdings().cloned().collect();
     }
 
     /// Remembers what another index had written down. Without a time nothing is.
@@ -144,10 +115,10 @@ impl RouteIndex {
         let Some(clock) = self.clock else { return };
         let read = self.memory.read(written, clock.now);
         // Who has them is asked as if for the first time.
-        for thing in &read {
-            let contest = match thing {
-                Thing::Requests(wanted) => self.matches.get_mut(wanted),
-                Thing::Host(host) => self.hosts.get_mut(host).map(|host| &mut host.routes),
+        for holding in &read {
+            let contest = match holding {
+                Holding::Requests(wanted) => self.matches.get_mut(wanted),
+                Holding::Host(host) => self.hosts.get_mut(host).map(|host| &mut host.routes),
             };
             if let Some(contest) = contest {
                 contest.holder = None;
@@ -156,12 +127,12 @@ impl RouteIndex {
         self.undecided.extend(read);
     }
 
-    /// What is remembered, and who has what others wait for, to be read by the next controller.
+    /// The memory, and the holders of what others wait for, to be read by the next controller.
     pub(crate) fn written(&self) -> &HeldByText {
         self.memory.written()
     }
 
-    /// What time the next [`Self::update`] has; without one nothing is remembered.
+    /// Sets the time of the next [`Self::update`]; without one nothing is remembered.
     pub fn set_clock(&mut self, clock: Option<Clock>) {
         self.clock = clock;
     }
@@ -171,16 +142,20 @@ impl RouteIndex {
         self.pace.set_clock(pace);
     }
 
-    /// Objects that changed, each with what it asks for now; `None` when it is gone or asks for nothing. What was kept
-    /// long enough for others is given to who asks for it.
-    pub fn update(&mut self, changes: impl IntoIterator<Item = (Arc<ObjectRef>, Option<Claims>)>) {
+    /// Takes objects that changed, each with what it asks for now; `None` when it is gone or asks for nothing. What was kept
+    /// long enough for others is given to who asks for it. Returns the objects that may have got something else than before.
+    #[must_use]
+    pub fn update(
+        &mut self,
+        changes: impl IntoIterator<Item = (Arc<ObjectRef>, Option<Claims>)>,
+    ) -> BTreeSet<Arc<ObjectRef>> {
         let mut touched = Touched::default();
         self.asked.forget(self.clock.as_ref());
         let forgotten = self.memory.forget(self.clock.as_ref());
-        for thing in forgotten.into_iter().chain(std::mem::take(&mut self.undecided)) {
-            match thing {
-                Thing::Requests(wanted) => drop(touched.matches.insert(wanted)),
-                Thing::Host(host) => drop(touched.hosts.insert(host)),
+        for holding in forgotten.into_iter().chain(std::mem::take(&mut self.undecided)) {
+            match holding {
+                Holding::Requests(wanted) => drop(touched.matches.insert(wanted)),
+                Holding::Host(host) => drop(touched.hosts.insert(host)),
             }
         }
         let is_free = std::mem::take(&mut self.is_read_anew) || self.claims.is_empty();
@@ -218,9 +193,7 @@ impl RouteIndex {
         for host in &touched.lists {
             touched.objects.extend(self.lists.of(host).cloned());
         }
-        for object in touched.objects {
-            self.write(&object);
-        }
+        touched.objects
     }
 
     /// The objects with routes to one of these Services, or that have one asked whether requests may pass.
@@ -287,30 +260,20 @@ impl RouteIndex {
         }
     }
 
-    /// For each object what it got, under its own name; an object that asks for nothing is not there.
-    #[must_use]
-    pub fn sets(&self) -> &Snapshot {
-        &self.sets
-    }
-
-    /// What is found at each object.
-    #[must_use]
-    pub fn findings(&self) -> &Findings {
-        &self.findings
-    }
-
-    /// What is known of certificates.
+    /// The facts about certificates.
     pub(crate) fn certificates(&self) -> &NamedCertificates {
         &self.certificates
     }
 
-    /// Which of the Secrets and ConfigMaps are there that options name.
+    /// The Secrets and ConfigMaps that options name, and whether they are there.
     pub(crate) fn named_objects(&self) -> &NamedObjects {
         &self.named_objects
     }
 
-    /// The Secrets and ConfigMaps as they are, at a time: what is found at the objects that name them may be other than before.
-    pub(crate) fn set_secrets(&mut self, secrets: &SecretsAtTime) {
+    /// Takes the Secrets and ConfigMaps as they are, at a time. Returns the objects that name them: what is found there may be other than
+    /// before.
+    #[must_use]
+    pub(crate) fn set_secrets(&mut self, secrets: &SecretsAtTime) -> BTreeSet<Arc<ObjectRef>> {
         let mut objects = self.named_objects.update(secrets);
         if let Some(involved) = self.certificates.update(secrets) {
             let has = |(object, claims): &(&Arc<ObjectRef>, &Arc<Claims>)| {
@@ -318,9 +281,7 @@ impl RouteIndex {
             };
             objects.extend(self.claims.iter().filter(has).map(|(object, _)| object.clone()));
         }
-        for object in objects {
-            self.write(&object);
-        }
+        objects
     }
 
     /// An object for each option that any object asks for.
@@ -378,7 +339,7 @@ impl RouteIndex {
         }
     }
 
-    /// Who has the requests of a match, and the route that it has for them.
+    /// The holder of the requests of a match, and the route that it has for them.
     pub(crate) fn served(&self, wanted: &Match) -> Option<(&ObjectRef, &RouteClaim)> {
         let winner = &self.holder(wanted)?.object.as_ref()?.object;
         let routes = &self.claims.get(winner)?.routes;
@@ -486,12 +447,12 @@ impl RouteIndex {
     fn decide_requests(&mut self, touched: &mut Touched) {
         for wanted in std::mem::take(&mut touched.matches) {
             let contest = self.matches.entry(wanted.clone()).or_default();
-            let thing = Thing::Requests(wanted.clone());
+            let holding = Holding::Requests(wanted.clone());
             let mut is_different = false;
             let lookups = self.lookups.get(&wanted.host).into_iter().flatten();
             let involved = lookups.filter(|(path, _)| wanted.is_listed() || wanted.takes(path));
             touched.objects.extend(involved.map(|(_, object)| object.clone()));
-            if decide(contest, &thing, &mut self.memory, self.clock.as_ref(), &self.owners) {
+            if decide(contest, &holding, &mut self.memory, self.clock.as_ref(), &self.owners) {
                 touched.objects.extend(contest.claimants.iter().map(|claimant| claimant.object.clone()));
                 if wanted.is_listed() {
                     touched.lists.insert(wanted.host.clone());
@@ -525,8 +486,8 @@ impl RouteIndex {
         let spreading = std::mem::take(&mut touched.spreading);
         for host in std::mem::take(&mut touched.hosts) {
             let contest = &mut self.hosts.entry(&host).routes;
-            let thing = Thing::Host(host.clone());
-            if decide(contest, &thing, &mut self.memory, self.clock.as_ref(), &self.owners) {
+            let holding = Holding::Host(host.clone());
+            if decide(contest, &holding, &mut self.memory, self.clock.as_ref(), &self.owners) {
                 touched.lists.insert(host.clone());
                 for below in (!is_exact(&host)).then(|| self.hosts.covered_by(&host)).into_iter().flatten() {
                     let below = self.hosts.get(&below).map(|below| &below.routes);
@@ -582,26 +543,17 @@ impl RouteIndex {
         true
     }
 
-    fn write(&mut self, object: &Arc<ObjectRef>) {
-        let waits = self.pace.found(object);
-        let Some(claims) = self.claims.get(object) else {
-            self.sets.remove(object);
-            self.findings.set(object, waits.into_iter().collect());
-            return;
-        };
-        let (json, mut findings) = record::of(&record::Got { object, claims, index: self });
-        findings.extend(waits);
-        self.findings.set(object, findings);
-        let key = [object.namespace.clone(), object.name.clone()].into();
-        self.sets.apply(Object { reference: object.clone(), version: 0, json }, key);
+    /// The finding at an object whose change waits for its turn.
+    pub(crate) fn delay_of(&self, object: &ObjectRef) -> Option<Finding> {
+        self.pace.found(object)
     }
 
-    /// Who has the requests of a match.
+    /// The holder of the requests of a match.
     pub(crate) fn holder(&self, wanted: &Match) -> Option<&Holder> {
         self.matches.get(wanted)?.holder.as_ref()
     }
 
-    /// What an object asks for.
+    /// The claims of an object.
     pub(crate) fn claims_of(&self, object: &ObjectRef) -> Option<&Claims> {
         self.claims.get(object).map(|claims| &**claims)
     }
@@ -611,7 +563,7 @@ impl RouteIndex {
         Some(&self.hosts.get(host)?.routes.holder.as_ref()?.namespace)
     }
 
-    /// Who has a host's routes, if it is there.
+    /// The first object with routes on a host, if it is there.
     pub(crate) fn first_at(&self, host: &str) -> Option<&Claimant> {
         self.hosts.get(host)?.routes.holder.as_ref()?.object.as_ref()
     }
@@ -654,26 +606,26 @@ impl RouteIndex {
     }
 }
 
-/// Whether somebody else has the thing now. What is remembered of a namespace does not count where it may have nothing.
+/// Whether somebody else has the holding now. What is remembered of a namespace does not count where it may have nothing.
 fn decide(
     contest: &mut Contest,
-    thing: &Thing,
+    holding: &Holding,
     memory: &mut Memory,
     clock: Option<&Clock>,
     owners: &Owners,
 ) -> bool {
     let is_first = contest.holder.is_none();
     if let Some(clock) = clock {
-        memory.note(thing, contest, clock.now);
+        memory.note(holding, contest, clock.now);
     }
-    let remembered = memory.of(thing).filter(|known| owners.admit_to(thing.host(), &known.namespace));
+    let remembered = memory.of(holding).filter(|known| owners.admit_to(holding.host(), &known.namespace));
     let is_different = contest.decide(remembered);
     if let Some(clock) = clock {
         // Whether the namespace is there is known only now of what another controller wrote down.
         if is_first {
-            memory.note(thing, contest, clock.now);
+            memory.note(holding, contest, clock.now);
         }
-        memory.write(thing, contest);
+        memory.write(holding, contest);
     }
     is_different
 }

@@ -1,8 +1,9 @@
-//! Who has what is asked for: requests, hosts, certificates, TLS that is passed through.
+//! The ownership of requests, hosts, certificates, and TLS that is passed through.
 //!
 //! All claims of one kind of object are in one [`index`]. Of those that ask for one thing a [`contest`] decides, with what is
 //! [remembered](memory) of former holders, and the operator's word for hosts ([`owners`]).
 
+pub(crate) mod asked;
 pub mod contest;
 pub(crate) mod hosts;
 pub mod index;

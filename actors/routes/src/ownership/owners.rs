@@ -1,9 +1,9 @@
-//! Which namespaces a host belongs to by the operator's word (`spec.hosts`).
+//! The namespaces that a host belongs to by the operator's word (`spec.hosts`).
 
 use crate::{
     claims::Claims,
-    findings::sentences::{named, shortened},
     matching::ANY_HOST,
+    sentences::{named, shortened},
 };
 use haptic_model::{Finding, FindingKind, HAProxyTemplateConfigSpec, crd::HostOwners, host_name};
 use std::{collections::HashMap, sync::Arc};
@@ -20,14 +20,14 @@ pub struct Owners {
 pub struct Listed {
     /// In lower case.
     pub pattern: Arc<str>,
-    /// What every host below a wildcard ends with.
+    /// The ending of every host below a wildcard.
     pub suffix: Option<String>,
-    /// Whom its hosts belong to.
+    /// The namespaces that its hosts belong to.
     pub namespaces: Arc<[Arc<str>]>,
 }
 
 impl Owners {
-    /// What a configuration lists.
+    /// The hosts that a configuration lists.
     #[must_use]
     pub fn of(spec: &HAProxyTemplateConfigSpec) -> Self {
         let mut listed = HashMap::new();
@@ -70,7 +70,7 @@ impl Owners {
         all
     }
 
-    /// What is left of an object's claims without those on hosts that belong to other namespaces.
+    /// An object's claims without those on hosts that belong to other namespaces.
     #[must_use]
     pub(crate) fn admit(&self, namespace: &str, mut claims: Claims) -> Claims {
         if self.listed.is_empty() {

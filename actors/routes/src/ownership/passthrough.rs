@@ -1,6 +1,6 @@
 //! TLS that is passed through to servers: what a client says over TLS to such a host is opened by nobody here.
 //!
-//! Who has the requests for `/` of a host decides, if the host is its namespace's: whoever may answer a host's TLS may have it passed
+//! The holder of the requests for `/` of a host decides, if the host is its namespace's: whoever may answer a host's TLS may have it passed
 //! through, and nobody else.
 
 use super::{contest::ClaimPriority, index::RouteIndex};
@@ -18,11 +18,11 @@ pub(crate) const OPTION: &str = "ssl-passthrough";
 /// The port of the Service that requests over HTTP go to.
 pub(crate) const HTTP_PORT: &str = "ssl-passthrough-http-port";
 
-/// What guards access and cannot be asked of a connection that is not opened: where one of them counts, TLS ends here.
+/// The options that guard access and cannot be asked of a connection that is not opened: where one of them counts, TLS ends here.
 const UNASKED: [&str; 6] =
     ["auth-secret", "auth-url", "client-ca-secret", "min-tls-version", "tls-ciphers", "tls-min-version"];
 
-/// Who gets what clients say over TLS to a host.
+/// The servers that get TLS of a host as it comes.
 pub(crate) struct Passing<'i> {
     pub object: &'i ObjectRef,
     pub backend: &'i Backend,
@@ -41,7 +41,7 @@ enum NotPassed<'i> {
 }
 
 impl Claims {
-    /// What `ssl-passthrough` makes of the routes for `/`; `port`: where requests over HTTP go.
+    /// Takes the routes for `/` for `ssl-passthrough`; `port`: where requests over HTTP go.
     pub(crate) fn pass_through(&mut self, port: Option<u16>, settings: &Settings) {
         if !settings.passthrough {
             let sentence = "it is switched off for all: the operator sets passthrough: true".to_owned();
@@ -81,14 +81,14 @@ impl Claims {
 }
 
 impl RouteIndex {
-    /// Whose servers get what clients say over TLS to `host`.
+    /// The servers that get TLS of `host` as it comes.
     pub(crate) fn passing(&self, host: &str) -> Option<Passing<'_>> {
         let (_, route) = self.root_of(host)?;
         let object = self.holder(&route.wanted)?.object.as_ref().map(|winner| &*winner.object)?;
         self.passed_to(host, object).ok()
     }
 
-    /// Who has the requests for `/` of a host, and by which route.
+    /// The holder of the requests for `/` of a host, and its route for them.
     fn root_of(&self, host: &str) -> Option<(&ObjectRef, &RouteClaim)> {
         [Match::prefix(host, ""), Match::exact(host, "/")].iter().find_map(|root| self.served(root))
     }

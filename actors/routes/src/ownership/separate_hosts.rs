@@ -32,7 +32,7 @@ impl SeparateHosts {
         }
     }
 
-    /// Chooses anew, and gives the hosts for which something is different.
+    /// Chooses again, and gives the hosts for which something is different.
     pub fn choose(&mut self) -> Vec<Arc<str>> {
         let mut turns: BTreeMap<&str, usize> = BTreeMap::new();
         let mut queue: Vec<(usize, &Arc<str>)> = Vec::with_capacity(self.all.len());

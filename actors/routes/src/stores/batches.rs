@@ -4,10 +4,10 @@ use std::{iter, panic, thread};
 
 /// For fewer a thread costs more than it saves.
 const FEW: usize = 64;
-/// So many results are held at a time.
+/// The most results that are held at a time.
 const BATCH: usize = 1024;
 
-/// What `work` makes of each item, in their order.
+/// The results of `work` for each item, in their order.
 pub(crate) fn in_batches<T: Sync, R: Send>(
     mut items: impl Iterator<Item = T>,
     work: impl Fn(&T) -> R + Sync,

@@ -2,13 +2,12 @@
 //! for; users.
 //!
 //! `routes "ingresses"` reads sets as `list` reads the resource itself. Because a set is an object like any other, blocks that
-//! are printed for it are kept from render to render, and only those are printed anew whose own set changed: the index is
+//! are printed for it are kept from render to render, and only those are printed again whose own set changed: the index is
 //! updated by what changed in the store.
 
-pub(crate) mod asked;
-pub mod auth;
 mod batches;
-pub(crate) mod record;
+mod record;
+pub(crate) mod records;
 
 use crate::{
     claims::{Claims, RouteGroup},
@@ -25,24 +24,23 @@ use crate::{
     },
     ownership::{index::RouteIndex, memory::Clock, owners::Owners},
     reload_pace::ReloadsPerMinute,
+    store_names::{auth_targets_of, class_settings_of, options_of, store_of, userlists_of},
     tcp::TcpModel,
-    userlists::{self, Userlists},
+    userlists::Userlists,
 };
 use batches::in_batches;
 use haptic_model::{
     ActiveConfig, Finding, FindingKind, Findings, HostHolds, Object, ObjectRef, Snapshot, Snapshots,
     gateway::GatewayVerdicts, host_holds,
 };
+use records::Records;
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
     sync::Arc,
-    time::{Duration, Instant, SystemTime},
+    time::{Instant, SystemTime},
 };
 
-/// How long things are kept for namespaces that are gone, if a configuration that is wrong does not say.
-const HOLD: Duration = Duration::from_secs(600);
-
-/// What is found at objects of all stores, from render to render.
+/// The findings at objects of all stores, from render to render.
 #[derive(Clone, Debug, Default)]
 struct FoundTogether {
     all: Findings,
@@ -61,7 +59,7 @@ pub struct Routes {
     found: FoundTogether,
     /// The store with what the controller before had written down, as it is known.
     holds: Arc<Snapshot>,
-    /// What was written down and is still to be read.
+    /// The holds that were written down and are still to be read.
     unread: HostHolds,
     /// Whether [`Self::beside`] was called.
     is_begun: bool,
@@ -76,6 +74,7 @@ struct Table {
     settings: TableSettings,
     neighbours: Neighbours,
     index: RouteIndex,
+    records: Records,
     sets: Arc<Snapshot>,
     options: Arc<Snapshot>,
     auth_targets: Arc<Snapshot>,
@@ -83,7 +82,7 @@ struct Table {
     userlists: Userlists,
 }
 
-/// What, besides the objects themselves, decides who gets what.
+/// The things, besides the objects themselves, that decide who gets what.
 #[derive(Clone, Debug, PartialEq)]
 struct TableSettings {
     classes: Classes,
@@ -93,12 +92,12 @@ struct TableSettings {
 }
 
 impl Routes {
-    /// What time the next call of [`Self::beside`] has. Without a time nothing is kept for those that are gone.
+    /// Sets the time of the next call of [`Self::beside`]. Without a time nothing is kept for those that are gone.
     pub fn set_time(&mut self, now: Instant) {
         self.now = Some(now);
     }
 
-    /// What date the next call of [`Self::beside`] has. Without one it is not said of certificates that they expire.
+    /// Sets the date of the next call of [`Self::beside`]. Without one it is not said of certificates that they expire.
     pub fn set_date(&mut self, date: SystemTime) {
         self.date = Some(date);
     }
@@ -132,7 +131,7 @@ impl Routes {
         self.unread = written;
     }
 
-    /// What is remembered, and who has what others wait for, as of the last call of [`Self::beside`]; `None` before the first.
+    /// The memory, and the holders of what others wait for, as of the last call of [`Self::beside`]; `None` before the first.
     #[must_use]
     pub fn holds(&self) -> Option<HostHolds> {
         let written = self.tables.iter().map(|(name, table)| (name.clone(), table.index.written().clone()));
@@ -151,7 +150,7 @@ impl Routes {
             most,
         };
         let of_config_maps = settings.classes.findings();
-        let hold = config.spec.controller.host_hold.or(HOLD);
+        let hold = config.spec.controller.host_hold.get();
         let clock = self.now.map(|now| Clock { now, hold }).filter(|clock| !clock.hold.is_zero());
         let reloads = ReloadsPerMinute::of(&config.spec.templating_settings.extra_context);
         let pace = self.now.map(|now| (now, reloads));
@@ -167,7 +166,7 @@ impl Routes {
             // The objects of an on-demand store are not there to be looked at.
             let Some(source) = snapshots.get(&name).filter(|store| !store.is_on_demand()) else { continue };
             let mut table = self.tables.remove(&name).unwrap_or_else(|| Table::new(&settings));
-            table.index.set_secrets(&secrets);
+            table.set_secrets(&secrets);
             table.index.set_pace(pace);
             if let Some(written) = self.unread.0.remove(&name) {
                 table.index.set_clock(clock);
@@ -178,8 +177,8 @@ impl Routes {
             let userlists = table.userlists.update(config, snapshots, &table.sets);
             all =
                 all.with(store_of(&name), table.sets.clone()).with(options_of(&name), table.options.clone());
-            all = all.with(userlists::store_of(&name), userlists);
-            all = all.with(auth::store_of(&name), table.auth_targets.clone());
+            all = all.with(userlists_of(&name), userlists);
+            all = all.with(auth_targets_of(&name), table.auth_targets.clone());
             all = all.with(class_settings_of(&name), table.class_settings.clone());
             self.tables.insert(name, table);
         }
@@ -192,7 +191,7 @@ impl Routes {
 
     /// `of_config_maps`: at those of other controllers.
     fn gather_findings(&mut self, of_config_maps: Findings) {
-        let tables = self.tables.iter().map(|(name, table)| (store_of(name), table.index.findings()));
+        let tables = self.tables.iter().map(|(name, table)| (store_of(name), table.records.findings()));
         let others = [
             ("tcp".into(), self.tcp.findings()),
             ("gateway".into(), self.gateway.findings()),
@@ -231,13 +230,13 @@ impl Routes {
         free.chain(self.gateway.due()).chain(expiring()).min()
     }
 
-    /// What is found at all objects, as of the last call of [`Self::beside`].
+    /// The findings at all objects, as of the last call of [`Self::beside`].
     #[must_use]
     pub fn findings(&self) -> Findings {
         self.found.all.clone()
     }
 
-    /// What is decided about objects of the Gateway API, as of the last call of [`Self::beside`].
+    /// The verdicts on objects of the Gateway API, as of the last call of [`Self::beside`].
     #[must_use]
     pub fn gateway_verdicts(&self) -> Arc<GatewayVerdicts> {
         self.gateway.verdicts()
@@ -265,15 +264,17 @@ impl FoundTogether {
 
 impl Table {
     fn new(settings: &TableSettings) -> Self {
-        Self::with_index(RouteIndex::with_owners(settings.owners.clone()), settings.clone())
+        let index = RouteIndex::with_owners(settings.owners.clone());
+        Self::with_index(index, Records::default(), settings.clone())
     }
 
     fn emptied(&self) -> Self {
-        Self::with_index(self.index.emptied(self.settings.owners.clone()), self.settings.clone())
+        let index = self.index.emptied(self.settings.owners.clone());
+        Self::with_index(index, Records::default(), self.settings.clone())
     }
 
-    fn with_index(index: RouteIndex, settings: TableSettings) -> Self {
-        let (sets, options) = (Arc::new(index.sets().clone()), Arc::new(index.options().clone()));
+    fn with_index(index: RouteIndex, records: Records, settings: TableSettings) -> Self {
+        let (sets, options) = (Arc::new(records.sets().clone()), Arc::new(index.options().clone()));
         let auth_targets = Arc::new(index.auth_targets().clone());
         let class_settings = Arc::new(settings.classes.settings_store());
         Self {
@@ -283,12 +284,18 @@ impl Table {
             settings,
             neighbours: Neighbours::default(),
             index,
+            records,
             sets,
             options,
             auth_targets,
             class_settings,
             userlists: Userlists::default(),
         }
+    }
+
+    fn set_secrets(&mut self, secrets: &SecretsAtTime) {
+        let touched = self.index.set_secrets(secrets);
+        self.records.write(&self.index, touched);
     }
 
     fn updated(
@@ -341,13 +348,14 @@ impl Table {
         leading.extend(naming);
         let leading = leading.iter().filter_map(|(namespace, name)| source.get(namespace, name));
         let leading = in_batches(leading, |object| changed(object, settings, &inputs));
-        self.index.update(leading.chain(changes.flatten()));
+        let touched = self.index.update(leading.chain(changes.flatten()));
+        self.records.write(&self.index, touched);
         self
     }
 
     fn update_sets(&mut self) {
-        if !self.index.sets().is_unchanged_since(&self.sets) {
-            self.sets = Arc::new(self.index.sets().clone());
+        if !self.records.sets().is_unchanged_since(&self.sets) {
+            self.sets = Arc::new(self.records.sets().clone());
         }
         if !self.index.options().is_unchanged_since(&self.options) {
             self.options = Arc::new(self.index.options().clone());
@@ -357,9 +365,9 @@ impl Table {
         }
     }
 
-    /// The same objects where other classes are ours, or hosts belong to others: all of them are read anew.
+    /// The same objects where other classes are ours, or hosts belong to others: all of them are read again.
     fn on(self, settings: &TableSettings, clock: Option<Clock>) -> Self {
-        let Self { source, mut services, referenced, mut index, userlists, .. } = self;
+        let Self { source, mut services, referenced, mut index, mut records, userlists, .. } = self;
         services.read_again(&settings.classes.options);
         index.set_clock(clock);
         index.set_owners(settings.owners.clone());
@@ -368,8 +376,9 @@ impl Table {
             neighbours.note(object, true, &settings.classes, &mut HashSet::new());
         }
         let inputs = IngressInputs { services: &services, neighbours: &neighbours, referenced: &referenced };
-        index.update(in_batches(source.iter(), |object| changed(object, settings, &inputs)));
-        let table = Self::with_index(index, settings.clone());
+        let touched = index.update(in_batches(source.iter(), |object| changed(object, settings, &inputs)));
+        records.write(&index, touched);
+        let table = Self::with_index(index, records, settings.clone());
         Self { source, services, referenced, userlists, neighbours, ..table }
     }
 }
@@ -392,7 +401,7 @@ fn changed(
     (object.reference.clone(), claims)
 }
 
-/// What is known of an object that cannot be read: who it is, and why it gets nothing.
+/// The claims of an object that cannot be read: its name, and why it gets nothing.
 fn unreadable(object: &ObjectRef, why: String) -> Claims {
     let metadata = serde_json::json!({ "namespace": object.namespace, "name": object.name });
     let fields = serde_json::Map::from_iter([
@@ -402,22 +411,4 @@ fn unreadable(object: &ObjectRef, why: String) -> Claims {
     let group = RouteGroup { id: object.name.clone(), ..RouteGroup::default() };
     let findings = vec![Finding::new(FindingKind::ObjectUnreadable, why)];
     Claims { findings, groups: vec![group], fields: fields.into(), ..Claims::default() }
-}
-
-/// The name of the store of sets beside the store `resource`.
-#[must_use]
-pub fn store_of(resource: &str) -> Arc<str> {
-    format!("routes of {resource}").into()
-}
-
-/// The name of the store that has an object for each option that any object of the store `resource` asks for.
-#[must_use]
-pub fn options_of(resource: &str) -> Arc<str> {
-    format!("options of {resource}").into()
-}
-
-/// The name of the store that has an object for each IngressClass whose parameters name a ConfigMap, beside the store `resource`.
-#[must_use]
-pub fn class_settings_of(resource: &str) -> Arc<str> {
-    format!("classes of {resource}").into()
 }

@@ -1,19 +1,18 @@
-//! What an object got, as the object that templates read.
+//! The record of what an object got, as the object that templates read.
 
-use super::auth;
 use crate::{
-    claims::{Backend, Claims, RouteClaim, RouteGroup, ToHttps},
-    findings::sentences::{few, shortened},
+    claims::{Backend, Claims, RouteClaim, RouteGroup, ToHttps, auth},
     matching::{ANY_HOST, Match, MatchShape, lists::MOST, wildcard_over},
     names,
     objects::named_objects::NamedKind,
-    options,
+    options::{self, difference::OPTIONS_OF_GROUPS},
     ownership::{
         contest::{Age, ClaimPriority},
         hosts::{CertificateSource, ClientCa, Tls},
         index::{RouteIndex, hosts_of},
         passthrough::Passing,
     },
+    sentences::{few, shortened},
 };
 use haptic_model::{Finding, FindingKind, ObjectJson, ObjectRef};
 use serde_json::{Value, json};
@@ -23,27 +22,23 @@ use std::{
     sync::Arc,
 };
 
-/// So many hosts are in one entry of `tls`, for a line of a crt-list and what HAProxy takes at run time are limited.
+/// The most hosts in one entry of `tls`, for a line of a crt-list and what HAProxy takes at run time are limited.
 const HOSTS_OF_AN_ENTRY: usize = 32;
 
-/// What ends the names of backends whose servers get TLS as it comes. No port has a colon, so that others are called otherwise.
+/// The ending of the names of backends whose servers get TLS as it comes. No port has a colon, so that others have other names.
 const TLS_BACKEND: &str = ":tls";
 
 /// The backend in which nothing is found, by the library base.
 const NOWHERE: &str = "not_found";
 
 /// An object, and where what it got is looked up.
-pub(crate) struct Got<'i> {
+pub(crate) struct RecordInput<'i> {
     pub object: &'i ObjectRef,
     pub claims: &'i Claims,
     pub index: &'i RouteIndex,
 }
 
-/// The field that has what each group has otherwise than `options`, null where it has nothing. Whoever reads the JSON makes `groups` of
-/// it, in which each has all of them: so the options of an object are there once, however many groups there are.
-pub const OPTIONS_OF_GROUPS: &str = "optionsOfGroups";
-
-/// What the hosts of one entry of `tls` have in common.
+/// The things that the hosts of one entry of `tls` have in common.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
     /// Namespace and name of the Secret, both empty of the default certificate.
@@ -59,7 +54,7 @@ struct Entry {
 
 /// The JSON of an object's routes, and what is found at it. In the JSON are its own `fields`, `options`,
 /// [`OPTIONS_OF_GROUPS`], `routes`, `backends`, `tls`, `clientCa` and `rejected`.
-pub(crate) fn of(got: &Got<'_>) -> (ObjectJson, Vec<Finding>) {
+pub(crate) fn of(got: &RecordInput<'_>) -> (ObjectJson, Vec<Finding>) {
     let mut found = got.claims.findings.clone();
     let (mut routes, mut backends) = (Vec::new(), Vec::new());
     let (mut known, mut served) = (HashSet::new(), BTreeSet::new());
@@ -131,7 +126,7 @@ fn dict(fields: &FieldTexts<'_>) -> String {
     format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
 }
 
-impl Got<'_> {
+impl RecordInput<'_> {
     /// Why it has not what it asks for; nothing is said of what was only asked for where nobody else does.
     fn refusal(&self, claim: &RouteClaim) -> Option<Option<Finding>> {
         // What nobody asks for is somebody's, and it makes no difference whose.
@@ -175,7 +170,7 @@ impl Got<'_> {
         Some(Some(claim.wanted.finding(FindingKind::RouteConflict, sentence)))
     }
 
-    /// That another host is not redirected; the root of a host is that of whoever has all of its paths, without a word.
+    /// The finding that another host is not redirected; none for the root of a host, which belongs to the object with all of its paths.
     fn not_redirected(&self, wanted: &Match) -> Option<Finding> {
         (*wanted != Match::exact(&wanted.host, "/")).then(|| {
             let host = host_name(&wanted.host);
@@ -215,7 +210,7 @@ impl Got<'_> {
         })
     }
 
-    /// What it does not decide of a host on which it has routes.
+    /// The findings at a host on which it has routes and does not decide all.
     fn about_host(&self, host: &str) -> Vec<Finding> {
         let Some(tls) = self.index.tls(host) else { return Vec::new() };
         let mut found = Vec::new();
@@ -301,7 +296,7 @@ impl Got<'_> {
         hosts.into_iter().filter(|host| self.passes(host).is_none()).filter_map(|host| found(host)).collect()
     }
 
-    /// What is wrong with the certificates that its servers are shown.
+    /// The faults of the certificates that its servers are shown.
     fn shown_to_servers(&self) -> Vec<Finding> {
         let named = self.claims.named_objects.iter().filter(|named| named.kind == NamedKind::Certificate);
         let found = named.filter_map(|named| {
@@ -342,7 +337,7 @@ impl Got<'_> {
         not_there.collect()
     }
 
-    /// Who has a host that is not listed, if it is another namespace.
+    /// The holder of a host that is not listed, if it is another namespace.
     fn held_by_others(&self, host: &str, tls: &Tls) -> Option<String> {
         let holder = tls.holder.as_ref().filter(|holder| holder.namespace != self.object.namespace)?;
         if self.index.is_listed(host) {
@@ -372,7 +367,7 @@ impl Got<'_> {
         }
     }
 
-    /// What each group has otherwise than the object as a whole.
+    /// The options that each group has otherwise than the object as a whole.
     fn options_of_groups(&self) -> String {
         let mut groups = self.claims.groups.iter();
         let mut all = FieldTexts::new();
@@ -444,7 +439,7 @@ impl Got<'_> {
         refused.chain(over_http).collect()
     }
 
-    /// What does not fit into the lists that are printed for the object.
+    /// The findings for routes that do not fit into the lists that are printed for the object.
     fn left_out(&self) -> Vec<Finding> {
         let lists = self.listed_hosts().into_iter().filter_map(|host| {
             let left_out = self.index.list_of(host, self.object)?.left_out;
@@ -517,7 +512,7 @@ fn route(claim: &RouteClaim, group: &RouteGroup, backend: Value, passing: Option
     })
 }
 
-/// Which map has the route's key.
+/// The map that has the route's key.
 fn kind_of(wanted: &Match) -> &'static str {
     match wanted.shape {
         _ if wanted.is_listed() => "listed",

@@ -3,8 +3,8 @@
 
 use super::claims::{AskedBy, AskedPorts, TcpClaim, TcpTls};
 use crate::{
-    claims::Backend, families::Family, findings::sentences::shortened, options::tcp_ports::port_of,
-    ownership::contest::Age,
+    claims::Backend, families::Family, options::tcp_ports::port_of, ownership::contest::Age,
+    sentences::shortened,
 };
 use haptic_model::{ActiveConfig, Finding, FindingKind, ObjectRef, Snapshots};
 use serde::Deserialize;
@@ -18,7 +18,7 @@ struct TcpConfigMap {
     data: Option<BTreeMap<String, String>>,
 }
 
-/// What a row says, and what becomes of it otherwise than there.
+/// The claim of a row, and what becomes of it otherwise than there.
 type TcpRow = (TcpClaim, Option<&'static str>);
 
 /// A ConfigMap that a setting names.
@@ -45,7 +45,7 @@ pub(super) fn named(context: &Map<String, Value>) -> Vec<NamedConfigMap> {
     settings.filter_map(of).collect()
 }
 
-/// What they ask for, and sentences about those that are not there.
+/// The claims of ConfigMaps, and sentences about those that are not there.
 pub(super) fn read(
     config: &ActiveConfig,
     snapshots: &Snapshots,

@@ -2,9 +2,7 @@
 //! an entry besides is not served, and an entry with rules is left out, because they may keep connections out.
 
 use super::claims::{AskedBy, AskedPorts, TcpClaim, TcpMetadata, TcpTls};
-use crate::{
-    claims::Backend, findings::sentences::shortened, options::tcp_ports::port_of, ownership::contest::Age,
-};
+use crate::{claims::Backend, options::tcp_ports::port_of, ownership::contest::Age, sentences::shortened};
 use haptic_model::{Finding, FindingKind, HAProxyTemplateConfigSpec, Object};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -61,7 +59,7 @@ pub(super) fn watched(spec: &HAProxyTemplateConfigSpec) -> impl Iterator<Item = 
         .map(|(name, _)| name.as_str())
 }
 
-/// What one asks for.
+/// The claims of one.
 pub(super) fn asked(object: &Object) -> Option<AskedPorts> {
     let mut asked =
         AskedPorts { age: Age::Unknown, claims: Vec::new(), findings: Vec::new(), by: AskedBy::Resource };
@@ -98,7 +96,7 @@ pub(super) fn asked(object: &Object) -> Option<AskedPorts> {
         is_one
     });
     asked.findings.extend(twice);
-    asked.findings = crate::findings::sentences::few(std::mem::take(&mut asked.findings));
+    asked.findings = crate::sentences::few(std::mem::take(&mut asked.findings));
     Some(asked)
 }
 

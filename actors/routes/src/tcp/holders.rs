@@ -1,4 +1,4 @@
-//! Who has which port: of those that ask for one and may have it, the oldest object.
+//! The holders of ports: of those that ask for one and may have it, the oldest object.
 
 use super::{
     claims::{self, AskedBy, AskedPorts, TcpClaim, TcpTls},
@@ -27,7 +27,7 @@ enum PortRefusal<'a> {
     Taken(&'a ObjectRef),
 }
 
-/// What decides besides the claims.
+/// The things that decide besides the claims.
 pub(super) struct PortContest<'c> {
     pub listed: &'c ListedPorts,
     pub services: &'c Arc<Snapshot>,
@@ -94,7 +94,7 @@ fn holder_of<'a, 'c>(asking: &'a [PortClaim<'c>], listed: &ListedPorts) -> Optio
 }
 
 impl PortClaim<'_> {
-    /// Why nobody is served by it, whoever else asks for the port.
+    /// The reason why it serves no client, whichever other object asks for the port.
     fn refusal(&self, listed: &ListedPorts) -> Option<PortRefusal<'static>> {
         let TcpClaim { port, namespace, .. } = self.claim;
         if self.by != AskedBy::ConfigMap && !listed.admits(*port, namespace) {

@@ -20,7 +20,7 @@ use crate::{
     names,
     objects::services,
     options::Settings,
-    stores::store_of,
+    store_names::store_of,
 };
 use claims::{AskedBy, AskedPorts, TcpClaim, TcpTls};
 use haptic_model::{ActiveConfig, Findings, Object, ObjectRef, Snapshot, Snapshots};
@@ -31,11 +31,11 @@ use std::{
     sync::Arc,
 };
 
-/// What no watched resource is called.
+/// The names of these stores: no watched resource has one.
 const PORTS: &str = "tcp ports";
 const NEEDS: &str = "tcp";
 
-/// What ends the names of backends: no port of a Service has a colon, so that others are called otherwise.
+/// The ending of the names of backends: no port of a Service has a colon, so that others have other names.
 const TCP_BACKEND: &str = ":tcp";
 
 /// Whether `extraContext.tcpPorts` lists `port`.
@@ -63,7 +63,7 @@ pub(crate) struct TcpModel {
     is_outdated: bool,
 }
 
-/// What decides besides the objects themselves.
+/// The things that decide besides the objects themselves.
 #[derive(Clone, Debug, PartialEq)]
 struct TcpInputs {
     listed: ListedPorts,
@@ -100,7 +100,7 @@ impl TcpModel {
         self.is_outdated |= self.certificates.update(&secrets.without_default()).is_some();
     }
 
-    /// What is known of the certificates of ports with TLS.
+    /// The facts about the certificates of ports with TLS.
     pub(crate) fn certificates(&self) -> &NamedCertificates {
         &self.certificates
     }
@@ -217,7 +217,7 @@ impl TcpModel {
             self.findings.set(&object, Vec::new());
         }
         for (object, findings) in found {
-            self.findings.set(&object, crate::findings::sentences::few(findings));
+            self.findings.set(&object, crate::sentences::few(findings));
         }
     }
 

@@ -3,14 +3,14 @@
 use serde_json::{Map, Value};
 use std::{collections::BTreeMap, ops::RangeInclusive, sync::Arc};
 
-/// So many ports HAProxy listens at for that: each is a line.
+/// The most ports that HAProxy listens at for that: each is a line.
 const MOST: usize = 256;
 
 /// The ports that the operator lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ListedPorts {
     all: BTreeMap<u16, PortOwners>,
-    /// What cannot be read, in sentences.
+    /// The entries that cannot be read, in sentences.
     pub problems: Vec<String>,
 }
 

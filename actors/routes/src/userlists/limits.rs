@@ -1,9 +1,9 @@
-//! What passwords may cost: `extraContext.passwordLimits`.
+//! The limits of what passwords cost: `extraContext.passwordLimits`.
 
 use haptic_model::ActiveConfig;
 use serde_json::Value;
 
-/// What passwords may cost.
+/// The limits of what passwords cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Of `$5$` and `$6$`.

@@ -14,7 +14,7 @@ pub mod users;
 
 pub use limits::Limits;
 
-use crate::stores::record::OPTIONS_OF_GROUPS;
+use crate::options::difference::OPTIONS_OF_GROUPS;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use haptic_model::{ActiveConfig, Object, ObjectRef, Snapshot, Snapshots};
 use serde::Deserialize;
@@ -33,12 +33,6 @@ const OPTION: &str = "auth-secret";
 /// Where its users are.
 const ENTRY: &str = "auth";
 
-/// The name of the store of userlists beside the store `resource`. No watched resource has such a name.
-#[must_use]
-pub fn store_of(resource: &str) -> Arc<str> {
-    format!("userlists of {resource}").into()
-}
-
 /// The userlists of one resource of routes, from render to render.
 #[derive(Clone, Debug)]
 pub struct Userlists {
@@ -46,11 +40,11 @@ pub struct Userlists {
     /// The stores as this knows them.
     sets: Arc<Snapshot>,
     secrets: Arc<Snapshot>,
-    /// Which Secret a route names.
+    /// The Secrets that a route names.
     named: BTreeMap<Arc<ObjectRef>, Vec<Name>>,
     /// How many routes name a Secret.
     uses: BTreeMap<Name, usize>,
-    /// What Secrets that are named hold.
+    /// The users of Secrets that are named.
     read: BTreeMap<Name, Result<Users, String>>,
     refused: BTreeSet<Name>,
     lists: Arc<Snapshot>,

@@ -1,4 +1,4 @@
-//! Who checks a password, and what that costs HAProxy: told from the hash alone, so that every
+//! The checking of passwords, and its cost for HAProxy: told from the hash alone, so that every
 //! replica on every machine decides alike.
 
 use super::limits::Limits;
@@ -11,7 +11,7 @@ fn is_coded(text: &str) -> bool {
 
 const ADVICE: &str = "make it with `openssl passwd -6`";
 
-/// Who checks a password, and how.
+/// The way in which a password is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PasswordKind {
     /// HAProxy itself, by libcrypt.
@@ -39,7 +39,7 @@ impl PasswordKind {
 pub struct Password<'h> {
     /// How.
     pub kind: PasswordKind,
-    /// What it is compared with.
+    /// The text that it is compared with.
     pub text: &'h str,
     /// About how many microseconds HAProxy takes for it when it reads its configuration.
     pub cost: u64,
@@ -48,7 +48,7 @@ pub struct Password<'h> {
 /// Reads what stands behind a user's name.
 ///
 /// # Errors
-/// What kind of password it is, and why nobody checks it; never the password.
+/// The kind of password it is, and why nobody checks it; never the password.
 pub fn read<'h>(hash: &'h str, limits: &Limits) -> Result<Password<'h>, String> {
     let of = |kind, text| Password { kind, text, cost: 0 };
     // haproxy-ingress writes `user::password`.

@@ -28,7 +28,7 @@ pub fn without_room(costs: &BTreeMap<Name, u64>, most: u64) -> BTreeSet<Name> {
     refused
 }
 
-/// What each may have at the most, so that all together have no more than `most`.
+/// The most that each may have, so that all together have no more than `most`.
 fn level(mut asked: Vec<u64>, most: u64) -> u64 {
     asked.sort_unstable();
     let (mut left, mut sharing) = (most, asked.len() as u64);

@@ -4,12 +4,12 @@ use super::{
     limits::Limits,
     password::{self, Password, PasswordKind},
 };
-use crate::findings::sentences::shortened;
+use crate::sentences::shortened;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The longest name of a user.
 const LONGEST_NAME: usize = 128;
-/// So many problems of one Secret are told; of the others their number.
+/// The most problems of one Secret that are told; of the others their number is.
 const TOLD: usize = 5;
 
 /// Somebody who may get in.
@@ -17,7 +17,7 @@ const TOLD: usize = 5;
 pub struct PasswordUser {
     /// The name.
     pub name: String,
-    /// What the password is compared with.
+    /// The text that the password is compared with.
     pub password: String,
     /// How.
     pub kind: PasswordKind,
@@ -28,7 +28,7 @@ pub struct PasswordUser {
 pub struct Users {
     /// In the order of the lines, or of the names.
     pub users: Vec<PasswordUser>,
-    /// What is wrong with other lines.
+    /// The faults of other lines.
     pub problems: Vec<String>,
     /// Microseconds that HAProxy takes for all of them whenever it reads its configuration.
     pub cost: u64,

@@ -24,7 +24,7 @@ use tokio::sync::{Notify, mpsc};
 use words::words;
 
 /// Nobody waits longer for what an object names.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 /// More bytes than these are looked through on a thread of their own.
 const MANY_BYTES: usize = 64 << 10;
 /// So many names are looked for one by one.
@@ -292,7 +292,7 @@ impl AskedStores {
 async fn wait(answers: Vec<Arc<Notify>>) {
     if !answers.is_empty() {
         let all = futures::future::join_all(answers.iter().map(|answered| answered.notified()));
-        let _timed_out = tokio::time::timeout(PATIENCE, all).await;
+        let _timed_out = tokio::time::timeout(TIMEOUT, all).await;
     }
 }
 

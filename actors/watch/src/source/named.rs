@@ -37,9 +37,9 @@ const ROUND: usize = 64;
 /// Who publishes objects that name more of one namespace at once does not wait for the rest: that would be everybody's wait.
 const WAITED_FOR: usize = 16;
 /// One that is not answered is tried again: the others wait for it.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// The store begins without what cannot be had for so long while other objects can: nobody else waits for it any longer.
-const FIRST_PATIENCE: Duration = Duration::from_secs(30);
+const FIRST_TIMEOUT: Duration = Duration::from_secs(30);
 /// Looking through all objects for new names is done in no more than this part of the time.
 const REST: u32 = 10;
 
@@ -258,7 +258,7 @@ impl NamedPump {
         // A controller that may not read Secrets would serve everybody without certificates.
         while is_first
             && !self.failed.is_empty()
-            && (self.failed.len() == fetched || began.elapsed() < FIRST_PATIENCE)
+            && (self.failed.len() == fetched || began.elapsed() < FIRST_TIMEOUT)
         {
             tokio::time::sleep_until(self.retry_at).await;
             let failed = std::mem::take(&mut self.failed);
@@ -306,7 +306,7 @@ impl NamedPump {
             let (client, served) = (client.clone(), served.clone());
             async move {
                 let answer = on_demand::get(client, &served, &to_fetch.reference);
-                let answer = tokio::time::timeout(PATIENCE, answer).await;
+                let answer = tokio::time::timeout(TIMEOUT, answer).await;
                 (to_fetch, as_update, answer)
             }
         });
@@ -326,7 +326,7 @@ impl NamedPump {
                             messages::of_call(&error, "get", &self.source.spec, &reference.namespace)
                         }
                         _ => format!(
-                            "the API server did not answer within {PATIENCE:?} when asked for {reference}"
+                            "the API server did not answer within {TIMEOUT:?} when asked for {reference}"
                         ),
                     });
                     self.failed.insert(name_of(&reference));

@@ -26,7 +26,7 @@ use tokio::runtime::Handle;
 /// How long an object that nothing changed is believed.
 const TIME_TO_LIVE: Duration = Duration::from_secs(30);
 /// The longest a render waits for one object.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// Bytes of JSON kept.
 const CAPACITY: u64 = 16 << 20;
 
@@ -101,7 +101,7 @@ impl OnDemand {
 
     fn load(&self, reference: &Arc<ObjectRef>) -> Result<Option<Object>, FetchError> {
         match &self.origin {
-            FetchSource::Files(directory) => directory.fetch(&self.spec, &self.ingest, reference, PATIENCE),
+            FetchSource::Files(directory) => directory.fetch(&self.spec, &self.ingest, reference, TIMEOUT),
             FetchSource::Cluster { client, runtime, served } => {
                 let unknown = || format!("{reference} cannot be fetched: its resource is not known yet");
                 let served = served.get().ok_or_else(|| FetchError::Unanswered(unknown()))?;
@@ -110,10 +110,10 @@ impl OnDemand {
                     fetch(client.clone(), served, self.spec.clone(), self.ingest.clone(), reference.clone());
                 // Waiting on a channel, unlike `Handle::block_on`, cannot panic whatever thread this is.
                 let task = runtime.spawn(async move { answer.send(call.await) });
-                answered.recv_timeout(PATIENCE).unwrap_or_else(|_| {
+                answered.recv_timeout(TIMEOUT).unwrap_or_else(|_| {
                     task.abort();
                     Err(FetchError::Unanswered(format!(
-                        "{reference} cannot be fetched: the API server did not answer within {PATIENCE:?}"
+                        "{reference} cannot be fetched: the API server did not answer within {TIMEOUT:?}"
                     )))
                 })
             }

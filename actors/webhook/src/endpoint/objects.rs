@@ -8,8 +8,8 @@ use kube::{
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, time::Duration};
 
-/// One call takes no longer.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The longest time of one call.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Lookups of a namespace.
 #[must_use]
@@ -83,14 +83,14 @@ pub async fn write_webhooks(
 }
 
 async fn in_time<T>(call: impl Future<Output = kube::Result<T>>) -> Result<T, String> {
-    match tokio::time::timeout(PATIENCE, call).await {
+    match tokio::time::timeout(TIMEOUT, call).await {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(kube::Error::Api(status))) if status.code == 403 => Err(format!(
             "{}. Allow create on secrets, patch on this Secret, and patch on this ValidatingWebhookConfiguration",
             status.message
         )),
         Ok(Err(error)) => Err(error.to_string()),
-        Err(_) => Err(format!("the API server did not answer within {} s", PATIENCE.as_secs())),
+        Err(_) => Err(format!("the API server did not answer within {} s", TIMEOUT.as_secs())),
     }
 }
 

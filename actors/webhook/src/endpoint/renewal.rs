@@ -9,12 +9,9 @@ use super::{
     stored::{Generated, StoredEndpoint},
 };
 use haptic_model::crd::WebhookSpec;
-use std::time::Duration;
 
 /// An authority lives so many times as long as a certificate.
 const AUTHORITY_LIVES: i64 = 12;
-/// Without a readable setting.
-const LIFETIME: Duration = Duration::from_secs(2160 * 3600);
 
 /// What the API server was told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,7 +35,7 @@ impl CertificateRequest {
     /// As `webhook` says, of a configuration in `namespace`.
     #[must_use]
     pub fn of(webhook: &WebhookSpec, namespace: &str) -> Self {
-        let lifetime = webhook.certificate.lifetime.or(LIFETIME).as_secs();
+        let lifetime = webhook.certificate.lifetime.get().as_secs();
         let given = webhook.certificate.secret_name.is_some() || webhook.certificate.directory.is_some();
         let host = format!("{}.{namespace}.svc", webhook.service_name);
         let own = [format!("{host}.cluster.local"), host];

@@ -1,6 +1,10 @@
 //! Why no Ingress takes a request.
 
-use super::{super::explanation::Context, list, part, services::ServiceRef, text};
+use super::{
+    super::explanation::Context,
+    fields::{list, part, text},
+    services::ServiceRef,
+};
 use haptic_model::{Object, ObjectRef, Snapshot, Snapshots};
 use haptic_routes::{
     class::ingress_stores,

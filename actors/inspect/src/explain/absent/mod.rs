@@ -1,13 +1,13 @@
 //! Why a request goes nowhere: looked up among the Ingresses and the routes of the Gateway API, in the order in which somebody
 //! would look.
 
+mod fields;
 mod ingresses;
 pub mod routes;
 mod services;
 
 use super::explanation::{Context, Explanation};
 use haptic_routes::Routes;
-use serde_json::Value;
 
 /// Adds every reason that is found.
 pub fn reasons(context: &Context<'_>, explanation: &mut Explanation) {
@@ -26,16 +26,4 @@ pub fn reasons(context: &Context<'_>, explanation: &mut Explanation) {
         (of_ingresses, of_routes) => of_ingresses.into_iter().chain(of_routes).flatten().collect(),
     };
     explanation.why_not.extend(found);
-}
-
-fn part(value: &Value, pointer: &str) -> Value {
-    value.pointer(pointer).cloned().unwrap_or_default()
-}
-
-fn text<'v>(value: &'v Value, pointer: &str) -> Option<&'v str> {
-    value.pointer(pointer)?.as_str()
-}
-
-fn list<'v>(value: &'v Value, pointer: &str) -> &'v [Value] {
-    value.pointer(pointer).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }

@@ -5,9 +5,9 @@ use super::{
         explanation::{Context, ExplainedRequest},
         listeners::{self, NamedListener, store, takes},
     },
-    ingresses, list,
+    fields::{list, text},
+    ingresses,
     services::ServiceRef,
-    text,
 };
 use haptic_model::{
     Object,

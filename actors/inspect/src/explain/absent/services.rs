@@ -1,6 +1,9 @@
 //! Why a Service has no servers.
 
-use super::{super::explanation::Context, list, part, text};
+use super::{
+    super::explanation::Context,
+    fields::{list, part, text},
+};
 use haptic_model::{Object, ObjectRef, Snapshot};
 use serde_json::Value;
 use std::sync::Arc;

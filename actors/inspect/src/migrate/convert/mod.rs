@@ -4,17 +4,19 @@
 //! model is asked about both ([`haptic_routes::families::convert`]). Files are edited line by line ([`edit`]).
 
 mod edit;
+mod manifest;
 mod routes;
 
 pub use routes::{RouteConverter, RouteParent, RoutedFile, RoutedIngress};
 
-use super::{Family, compare::requests::RequestedIngress, verdicts::CLASS_ANNOTATION, with_data};
+use super::{Family, compare::requests::RequestedIngress, with_data};
 use edit::{AnnotationEdit, ManifestInFile};
 use haptic_model::ActiveConfig;
 use haptic_routes::{
     families::{self, About, ForeignIngress},
     options::Settings,
 };
+use manifest::{annotations_of, is_of_classes, is_of_kind, name_of};
 use serde_json::{Map, Value};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -146,34 +148,6 @@ impl ManifestConverter {
         };
         Some((converted, AnnotationEdit { removed, added, comments: kept }))
     }
-}
-
-/// Whether an Ingress is of one of these classes, or all are meant.
-fn is_of_classes(value: &Value, classes: &[String]) -> bool {
-    let of = |of: Option<&Value>| of.and_then(Value::as_str).map(str::to_owned);
-    let annotations = value.pointer("/metadata/annotations");
-    let class = of(value.pointer("/spec/ingressClassName"))
-        .or_else(|| of(annotations.and_then(|annotations| annotations.get(CLASS_ANNOTATION))));
-    classes.is_empty() || class.is_some_and(|class| classes.contains(&class))
-}
-
-fn is_of_kind(value: &Value, kind: &str) -> bool {
-    value.get("kind").and_then(Value::as_str) == Some(kind)
-}
-
-/// Namespace and name.
-fn name_of(value: &Value) -> (String, String) {
-    let of = |place: &str| value.pointer(place).and_then(Value::as_str);
-    let (namespace, name) = (of("/metadata/namespace"), of("/metadata/name"));
-    (namespace.unwrap_or("default").to_owned(), name.unwrap_or_default().to_owned())
-}
-
-fn annotations_of(value: &Value) -> BTreeMap<String, String> {
-    let all = value.pointer("/metadata/annotations").and_then(Value::as_object);
-    all.into_iter()
-        .flatten()
-        .filter_map(|(key, text)| Some((key.clone(), text.as_str()?.to_owned())))
-        .collect()
 }
 
 /// The same edit of the object that the file is edited by.

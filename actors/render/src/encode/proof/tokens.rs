@@ -9,7 +9,7 @@ pub(super) struct Tokens {
     pub trouble: Option<TokenProblem>,
 }
 
-/// What is wrong with a whole line.
+/// The fault of a whole line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TokenProblem {
     Quote,

@@ -1,4 +1,4 @@
-//! What expressions may give, and what they look at.
+//! The values that expressions may give, and the things that they look at.
 
 use super::BlockWalk;
 use crate::{
@@ -6,24 +6,23 @@ use crate::{
     evaluation::cacheability::{DEEPEST, Holds},
     functions,
     jinja::{
-        filters::FilterName,
-        node::{CallArgument, ExpressionKind, JinjaExpression},
+        node::{CallArgument, ExpressionKind, FilterName, JinjaExpression},
         possible::{Callable, Possible, PossibleScope, Resources},
     },
 };
 use std::rc::Rc;
 
-/// What a call is given.
+/// The arguments of a call.
 #[derive(Default)]
 struct CallArguments<'p> {
     positional: Vec<Possible<'p>>,
     named: Vec<(&'p str, Possible<'p>)>,
-    /// What `*` and `**` spread.
+    /// The values that `*` and `**` spread.
     spread: Possible<'p>,
 }
 
 impl<'p> BlockWalk<'_, 'p> {
-    /// What an expression may give, after a look at all it reads.
+    /// The value that an expression may give, after a look at all it reads.
     pub(super) fn reads(&mut self, expression: &'p JinjaExpression) -> Possible<'p> {
         match &expression.kind {
             ExpressionKind::Text(_) | ExpressionKind::Literal(_) => Possible::default(),
@@ -172,7 +171,7 @@ impl<'p> BlockWalk<'_, 'p> {
         self.depth += 1;
         if let Some((code, at)) = callee.recursion {
             let over = given.all();
-            self.captured(|me| me.for_items(code, at, &over, false));
+            self.captured(|me| me.for_items(code, at, &over));
         }
         for callable in &callee.macros {
             self.run(callable, &given, caller.clone());
@@ -199,7 +198,7 @@ impl<'p> BlockWalk<'_, 'p> {
                     me.declare(name, given.all().deep());
                 }
                 caller.into_iter().for_each(|caller| me.declare("caller", Possible::of_macro(caller)));
-                me.body(&code.body, false);
+                me.body(&code.body);
             });
         });
     }
@@ -264,11 +263,11 @@ impl<'p> BlockWalk<'_, 'p> {
         subject: Possible<'p>,
         given: CallArguments<'p>,
     ) -> Possible<'p> {
-        let FilterName::Own(own) = filter else {
-            return self.library(filter.as_str(), subject.or(given.all()));
-        };
+        if filter.own.is_none() {
+            return self.library(&filter.name, subject.or(given.all()));
+        }
         let holds = subject.holds();
-        match own.name {
+        match &*filter.name {
             "default" | "d" => subject.or(given.all()),
             "first" | "last" | "max" | "min" => subject.item(),
             "select" | "reject" | "selectattr" | "rejectattr" | "sort" | "unique" | "reverse" | "list" => {

@@ -1,10 +1,11 @@
 //! Filters of lists and dicts.
 
-use super::{FilterArguments, FilterName, check};
+use super::{check, named};
 use crate::{
     evaluation::EvaluationResult,
     functions::LONGEST_LIST,
     jinja::{
+        arguments::FilterArguments,
         evaluate::JinjaEvaluator,
         keys::DictKey,
         node::Operator,
@@ -29,14 +30,14 @@ impl Sorting {
     }
 }
 
-/// Which items are kept by a test.
+/// The items that are kept by a test.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Keeps {
     Passing,
     Failing,
 }
 
-/// What an item is compared by, and the item.
+/// The value that an item is compared by, and the item.
 type Keyed<'p> = (Operand<'p>, Operand<'p>);
 
 impl<'p> JinjaEvaluator<'_, 'p> {
@@ -157,7 +158,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         Ok(keyed)
     }
 
-    /// What stands below each of the paths that commas separate.
+    /// The values below each of the paths that commas separate.
     fn key_of_attributes(
         &mut self,
         item: &Operand<'p>,
@@ -244,7 +245,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         self.new_list(result)
     }
 
-    /// Lists of so many items.
+    /// Lists of a number of items.
     pub(super) fn batches(
         &mut self,
         subject: &Operand<'p>,
@@ -264,7 +265,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         self.list_of_lists(parts)
     }
 
-    /// So many lists.
+    /// A number of lists.
     pub(super) fn slices(
         &mut self,
         subject: &Operand<'p>,
@@ -309,7 +310,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         }
         let filter = given.positional.remove(0).printed().unwrap_or_default();
         check(&filter)?;
-        let filter = FilterName::of(&filter);
+        let filter = named(&filter);
         let mut result = Vec::with_capacity(items.len());
         for item in items {
             self.machine.tick()?;

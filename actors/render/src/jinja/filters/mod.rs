@@ -1,6 +1,5 @@
 //! Filters: those of Jinja2 with its meaning, and every function of the library with the value as its first argument.
 
-mod arguments;
 mod lists;
 mod numbers;
 mod table;
@@ -8,11 +7,10 @@ mod texts;
 mod values;
 mod wrapping;
 
-pub(super) use arguments::FilterArguments;
-
 use super::{
+    arguments::FilterArguments,
     evaluate::JinjaEvaluator,
-    node::{CallArgument, ExpressionKind, JinjaExpression},
+    node::{CallArgument, ExpressionKind, FilterName, JinjaExpression},
     operand::Operand,
     texts::TextOperation,
 };
@@ -21,7 +19,6 @@ use crate::{
     functions,
 };
 use haptic_text::suggest::did_you_mean;
-use std::sync::Arc;
 use table::{FILTERS, REFUSED};
 
 /// A filter of this language's own.
@@ -29,14 +26,14 @@ use table::{FILTERS, REFUSED};
 pub(crate) struct JinjaFilter {
     /// As templates call it.
     pub name: &'static str,
-    /// What it takes by place or by name; a filter without them says itself what it takes.
+    /// The parameters that it takes by place or by name; a filter without them says itself what it takes.
     parameters: Option<&'static [&'static str]>,
     /// Whether it is applied to what is undefined, too.
     accepts_undefined: bool,
     operation: FilterOperation,
 }
 
-/// What a filter does.
+/// The effect of a filter.
 #[derive(Clone, Copy, Debug)]
 enum FilterOperation {
     /// Something with any value.
@@ -51,44 +48,28 @@ type ValueRun = for<'p> fn(
     FilterArguments<'p>,
 ) -> EvaluationResult<Operand<'p>>;
 
-/// What a filter's name stands for.
-#[derive(Clone, Debug)]
-pub(crate) enum FilterName {
-    Own(&'static JinjaFilter),
-    /// A function of the library.
-    Function(Arc<str>),
+/// The filter of that name, or else the function of the library.
+pub(super) fn named(name: &str) -> FilterName {
+    FilterName { name: name.into(), own: place(name) }
 }
 
-impl FilterName {
-    pub(super) fn of(name: &str) -> Self {
-        find(name).map_or_else(|| Self::Function(name.into()), Self::Own)
-    }
-
-    pub(super) fn as_str(&self) -> &str {
-        match self {
-            Self::Own(filter) => filter.name,
-            Self::Function(name) => name,
-        }
-    }
-
-    fn accepts_undefined(&self) -> bool {
-        matches!(self, Self::Own(filter) if filter.accepts_undefined)
-    }
+fn own(filter: &FilterName) -> Option<&'static JinjaFilter> {
+    FILTERS.get(filter.own?)
 }
 
-fn find(name: &str) -> Option<&'static JinjaFilter> {
-    FILTERS.iter().find(|filter| filter.name == name)
+fn place(name: &str) -> Option<usize> {
+    FILTERS.iter().position(|filter| filter.name == name)
 }
 
 /// Whether there is such a filter.
 ///
 /// # Errors
-/// What to do instead.
+/// The way to write it instead.
 pub(super) fn check(name: &str) -> Result<(), (String, Option<&'static str>)> {
     if let Some((_, help)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
         return Err((format!("the filter {name:?} is not there"), Some(help)));
     }
-    if find(name).is_some() || functions::find(name).is_some() {
+    if place(name).is_some() || functions::find(name).is_some() {
         return Ok(());
     }
     let own = FILTERS.iter().map(|filter| filter.name);
@@ -114,9 +95,9 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         expression: &JinjaExpression,
     ) -> EvaluationResult<Operand<'p>> {
         let (positional, named) = self.arguments(arguments)?;
-        if subject.is_undefined() && !filter.accepts_undefined() {
+        if subject.is_undefined() && !own(filter).is_some_and(|own| own.accepts_undefined) {
             let ExpressionKind::Filter(_, Some(of), _) = &expression.kind else {
-                return Err(format!("{}: its value is undefined", filter.as_str()).into());
+                return Err(format!("{}: its value is undefined", filter.name).into());
             };
             return Err(self.missing(of, "Write … | default(…) if it may be absent"));
         }
@@ -129,9 +110,9 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         subject: Operand<'p>,
         given: FilterArguments<'p>,
     ) -> EvaluationResult<Operand<'p>> {
-        match filter {
-            FilterName::Own(filter) => self.apply_own(filter, subject, given),
-            FilterName::Function(name) => self.library_filter(name, subject, given),
+        match own(filter) {
+            Some(own) => self.apply_own(own, subject, given),
+            None => self.library_filter(&filter.name, subject, given),
         }
     }
 

@@ -1,7 +1,9 @@
 //! Filters that give numbers, as Python's do.
 
-use super::FilterArguments;
-use crate::{jinja::operand::Operand, value::Value};
+use crate::{
+    jinja::{arguments::FilterArguments, operand::Operand},
+    value::Value,
+};
 use std::{
     borrow::Cow,
     num::{IntErrorKind, ParseIntError},

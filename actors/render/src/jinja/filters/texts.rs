@@ -1,12 +1,10 @@
 //! Filters of texts that are no methods of them.
 
-use super::{
-    FilterArguments,
-    wrapping::{self, WrapRules},
-};
+use super::wrapping::{self, WrapRules};
 use crate::{
     evaluation::EvaluationResult,
     jinja::{
+        arguments::FilterArguments,
         evaluate::JinjaEvaluator,
         operand::Operand,
         operators::text_from,
@@ -146,7 +144,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         })
     }
 
-    /// What is put before a line: a text, or a number of blanks.
+    /// The text that is put before a line: a text, or a number of blanks.
     fn indentation(&self, width: Option<&Operand<'p>>) -> EvaluationResult<String> {
         if let Some(text) = width.filter(|width| width.is_text()) {
             return Ok(text.printed().unwrap_or_default().to_string());

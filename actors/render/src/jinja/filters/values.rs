@@ -1,9 +1,9 @@
 //! Filters of any value.
 
-use super::FilterArguments;
 use crate::{
     evaluation::EvaluationResult,
     jinja::{
+        arguments::FilterArguments,
         evaluate::JinjaEvaluator,
         keys::{DictKey, Entries},
         operand::Operand,
@@ -98,7 +98,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         self.format(form, &[by_name])
     }
 
-    /// What stands below a dotted path, or at a position.
+    /// The value below a dotted path, or at a position.
     pub(super) fn attribute(
         &mut self,
         of: &Operand<'p>,

@@ -8,7 +8,7 @@ pub(super) struct WrapRules<'t> {
     pub cuts_words: bool,
     /// Whether a line may end behind a hyphen.
     pub at_hyphens: bool,
-    /// What stands between two lines.
+    /// The text between two lines.
     pub between: &'t str,
 }
 
@@ -72,7 +72,7 @@ fn cut<'t>(word: &'t str, room: usize, rules: WrapRules<'_>) -> (&'t str, &'t st
 /// Words and the white space between them; words that a hyphen joins apart, if lines may end there.
 fn chunks(text: &str, at_hyphens: bool) -> Vec<&str> {
     let mut chunks = Vec::new();
-    // Letters are counted as they come: to look at the chunk anew for each of its characters takes a long word for ever.
+    // Letters are counted as they come: to look at the chunk again for each of its characters takes a long word forever.
     let (mut start, mut letters) = (0, 0);
     let characters: Vec<(usize, char)> = text.char_indices().collect();
     for pair in characters.windows(2) {

@@ -4,9 +4,9 @@ use super::{JinjaMethod, MethodArguments, MethodCall, ReadRun, any, find, named,
 use crate::{
     evaluation::{EvaluationFailure, EvaluationResult},
     jinja::{
+        arguments::FilterArguments,
         call::{NamedArguments, no_method},
         evaluate::JinjaEvaluator,
-        filters::FilterArguments,
         operand::{DEEPEST, MutableList, Operand},
         operators,
     },

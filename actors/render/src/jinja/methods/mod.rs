@@ -8,9 +8,9 @@ mod texts;
 mod turns;
 
 use super::{
+    arguments::FilterArguments,
     call::{NamedArguments, no_method},
     evaluate::JinjaEvaluator,
-    filters::FilterArguments,
     operand::Operand,
 };
 use crate::{evaluation::EvaluationResult, functions, value::Value};
@@ -33,7 +33,7 @@ enum Arity {
     Any,
 }
 
-/// What a method is given.
+/// The arguments of a method.
 struct MethodArguments<'p> {
     /// The first one by place; undefined where there is none.
     first: Operand<'p>,
@@ -79,7 +79,7 @@ fn named<R>(methods: &'static [JinjaMethod<R>], name: &str) -> impl Iterator<Ite
     rest.iter().take_while(move |method| method.name == name)
 }
 
-/// The method of that name which takes so many arguments by place.
+/// The method of that name which takes this number of arguments by place.
 fn find<R: Copy>(methods: &'static [JinjaMethod<R>], name: &str, count: usize) -> Option<R> {
     named(methods, name).find(|method| method.arguments.fits(count)).map(|method| method.run)
 }

@@ -4,9 +4,9 @@ use super::{JinjaMethod, any, find};
 use crate::{
     evaluation::EvaluationResult,
     jinja::{
+        arguments::FilterArguments,
         call::no_method,
         evaluate::JinjaEvaluator,
-        filters::FilterArguments,
         operand::Operand,
         texts::{
             self, TextOperation,

@@ -2,7 +2,7 @@
 
 use crate::{
     evaluation::EvaluationResult,
-    jinja::{evaluate::JinjaEvaluator, filters::FilterArguments, operand::Operand, operators::text_from},
+    jinja::{arguments::FilterArguments, evaluate::JinjaEvaluator, operand::Operand, operators::text_from},
     output::framing,
 };
 
@@ -42,7 +42,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
     }
 }
 
-/// What stands for `{field}`: the argument at a place, of a name, or the next one.
+/// The argument for `{field}`: that at a place, of a name, or the next one.
 fn argument<'g, 'p>(
     field: &str,
     next: &mut usize,

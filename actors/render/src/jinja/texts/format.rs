@@ -47,7 +47,7 @@ impl<'f> FormDirective<'f> {
         self.flags.contains('#') && matches!(self.kind, 'x' | 'X' | 'o')
     }
 
-    /// What is put in for an argument.
+    /// The text that is put in for an argument.
     fn formatted(self, argument: &Operand<'_>) -> Result<String, String> {
         let shown = match self.kind {
             's' => self.text(argument)?,
@@ -106,7 +106,7 @@ impl<'f> FormDirective<'f> {
 }
 
 impl<'p> JinjaEvaluator<'_, 'p> {
-    /// What the template says of the form stays its text, what is put in is framed.
+    /// Formats a text: the template's parts stay its text, arguments are framed.
     pub fn format(&mut self, form: &Operand<'p>, arguments: &[Operand<'p>]) -> EvaluationResult<Operand<'p>> {
         match form {
             Operand::Markup(markup) => Ok(Operand::Markup(self.filled_form(markup, arguments)?.into())),

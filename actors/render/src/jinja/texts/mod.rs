@@ -1,14 +1,14 @@
-//! What is done with texts: as filters, as methods of texts, and by `format`.
+//! Operations on texts: as filters, as methods of texts, and by `format`.
 //!
-//! What is made of a text of the template stays one; what is made of a value, or with one, is a value.
+//! A result made of a text of the template stays one; a result made of a value, or with one, is a value.
 
 mod braces;
 mod format;
 pub(super) mod pieces;
 
 use super::{
+    arguments::FilterArguments,
     evaluate::JinjaEvaluator,
-    filters::FilterArguments,
     operand::Operand,
     operators::{check_length, text_from},
 };
@@ -18,14 +18,14 @@ use std::sync::Arc;
 /// A text, and what is given to make something of it.
 pub(super) struct TextSubject<'s, 'p> {
     pub operand: &'s Operand<'p>,
-    /// What is printed of it.
+    /// The text that is printed of it.
     pub text: Arc<str>,
     pub given: FilterArguments<'p>,
     /// The bytes that a text made of it may have.
     longest: usize,
 }
 
-/// What a filter or a method does with a text.
+/// The operation of a filter or a method on a text.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum TextOperation {
     /// Makes another text of it.
@@ -35,7 +35,7 @@ pub(super) enum TextOperation {
 }
 
 impl<'p> TextSubject<'_, 'p> {
-    /// What is printed of the argument at that place.
+    /// The text that is printed of the argument at that place.
     pub fn argument(&self, place: usize) -> Option<Arc<str>> {
         self.given.positional.get(place).and_then(Operand::printed)
     }

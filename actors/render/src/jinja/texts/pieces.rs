@@ -18,7 +18,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
     }
 }
 
-/// What stands before the first separator, the separator and what stands behind it.
+/// The text before the first separator, the separator, and the text behind it.
 pub(in crate::jinja) fn parted<'p>(of: &TextSubject<'_, 'p>) -> Result<Operand<'p>, String> {
     check_separator(of, "partition")?;
     let by = of.argument(0).unwrap_or_default();

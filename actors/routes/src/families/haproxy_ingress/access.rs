@@ -1,9 +1,9 @@
-//! Who gets in: lists of clients, passwords, certificates, rates.
+//! Access: lists of clients, passwords, certificates, rates.
 
 use super::values::{SourceRanges, sources};
 use crate::{
     families::{
-        annotations::Said,
+        annotations::ReadAnnotations,
         secrets::own_secret,
         translation::{EVERYBODY, Translation},
     },
@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Lists of clients, of which some are exceptions. Theirs are open where no element of a list is good.
-pub(super) fn clients(said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn clients(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     let lists = ["allowlist-source-range", "denylist-source-range"];
     out.close_unknown_address(said, "allowlist-source-header", lists);
     let mut denied: Vec<String> = Vec::new();
@@ -76,7 +76,7 @@ fn without(networks: &[&str], exceptions: &[&str]) -> Option<Vec<String>> {
 }
 
 /// Passwords. Theirs are not asked for where the Secret is not there.
-pub(super) fn passwords(said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn passwords(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     let Some(secret) = said.text("auth-secret") else { return };
     let Some(name) = own_secret(secret, out.about().namespace) else {
         return out.close("auth-secret", "names no Secret of the same namespace");
@@ -92,13 +92,13 @@ pub(super) fn passwords(said: &Said<'_>, out: &mut Translation<'_>) {
     out.set("auth-realm", realm.unwrap_or("localhost"), "auth-realm");
 }
 
-/// What servers are told of a certificate in any case.
+/// The headers that tell servers of a certificate in any case.
 const TOLD: &str = "X-SSL-Client-CN: cn\nX-SSL-Client-DN: subject\nX-SSL-Client-SHA1: sha1";
 
-/// What they are told of the whole certificate where the Ingress asks for it.
+/// The header with the whole certificate, where the Ingress asks for it.
 pub const WHOLE: &str = "X-SSL-Client-Cert";
 
-/// What servers are told where the Ingress says by itself whether that is the whole certificate, too.
+/// The headers for servers where the Ingress says by itself whether they get the whole certificate, too.
 pub fn certificate_headers(of_host: &[Header], whole: bool) -> Vec<Header> {
     let mut headers: Vec<Header> = of_host.iter().filter(|header| header.name != WHOLE).cloned().collect();
     headers.extend(whole.then(|| Header { name: WHOLE.to_owned(), value: "der".to_owned() }));
@@ -106,7 +106,7 @@ pub fn certificate_headers(of_host: &[Header], whole: bool) -> Vec<Header> {
 }
 
 /// Certificates of clients.
-pub(super) fn certificates(said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn certificates(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     out.level.passes_certificate = Some(said.is_on("auth-tls-cert-header"));
     let Some(secret) = said.text("auth-tls-secret") else { return };
     let how = match said.text("auth-tls-verify-client") {
@@ -149,7 +149,7 @@ pub(super) fn certificates(said: &Said<'_>, out: &mut Translation<'_>) {
 }
 
 /// Requests of a client in a second, and at a time.
-pub(super) fn rates(said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn rates(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     let positive = |key: &str| said.number(key).filter(|number| *number > 0);
     if let Some(limit) = positive("limit-rps") {
         out.set("rate-limit", &limit.to_string(), "limit-rps");

@@ -2,14 +2,14 @@
 
 use crate::{
     families::{
-        annotations::Said,
+        annotations::ReadAnnotations,
         sign_in::{self, SignIn},
         translation::Translation,
     },
     options::value::OptionValues,
 };
 
-/// What `oauth` may be.
+/// The values of `oauth`.
 const PROGRAMS: [&str; 2] = ["oauth2_proxy", "oauth2-proxy"];
 /// `oauth-uri-prefix` and `oauth-headers` where they are not given (`pkg/converters/ingress/defaults.go`).
 const DEFAULT_PREFIX: &str = "/oauth2";
@@ -32,7 +32,7 @@ const ALL: [&str; 11] = [
 ];
 
 /// `auth-url` and what goes with it.
-pub(super) fn external(said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn external(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     let Some(url) = said.text("auth-url") else { return };
     let service = ["svc://", "service://"].into_iter().find_map(|scheme| url.strip_prefix(scheme));
     let url = match service {
@@ -91,7 +91,7 @@ pub(super) fn external(said: &Said<'_>, out: &mut Translation<'_>) {
 
 /// `oauth`: the Ingress of the namespace that has a path of the host is asked (`pkg/converters/ingress/annotations/backend.go`,
 /// `buildBackendOAuth`).
-pub(super) fn oauth(said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn oauth(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     let Some(program) = said.text("oauth") else { return };
     if said.has("auth-url") {
         return out.differs("oauth", "does nothing beside auth-url");
@@ -167,7 +167,7 @@ fn variables(text: &str) -> Option<String> {
     Some(read)
 }
 
-fn headers(said: &Said<'_>, key: &'static str, option: &'static str, out: &mut Translation<'_>) {
+fn headers(said: &ReadAnnotations<'_>, key: &'static str, option: &'static str, out: &mut Translation<'_>) {
     let given = said.text(key);
     if option == "auth-response-headers" && given != Some("-") {
         return out.set(option, &answered(given.unwrap_or("*")), key);

@@ -2,13 +2,13 @@
 
 use super::values;
 use crate::families::{
-    annotations::Said,
+    annotations::ReadAnnotations,
     header_steps::{HeaderStep, HeadersTo},
     log_format,
     translation::Translation,
 };
 
-/// What becomes of a header by its name and value.
+/// Makes a step of a header's name and value.
 type Verb = fn(String, String) -> HeaderStep;
 
 const SETS: [(&str, HeadersTo, Verb); 4] = [
@@ -19,7 +19,7 @@ const SETS: [(&str, HeadersTo, Verb); 4] = [
 ];
 
 /// Headers that are set and removed. A line that is none is left out.
-pub(super) fn all(said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn all(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     for (key, to, verb) in SETS {
         let Some(text) = said.text(key) else { continue };
         let lines = text.lines().filter(|line| !line.is_empty());
@@ -38,7 +38,7 @@ pub(super) fn all(said: &Said<'_>, out: &mut Translation<'_>) {
     }
 }
 
-/// What a line says.
+/// The step that a line asks for.
 fn step(line: &str, verb: Verb, key: &str, out: &mut Translation<'_>) -> HeaderStep {
     let Some((name, value)) = values::header(line) else {
         out.differs(key, &format!("has {line:?}, which is not NAME: VALUE: it is left out"));

@@ -13,11 +13,11 @@ pub(super) mod table;
 mod tls;
 mod values;
 
-use super::{annotations::Said, backend_lines, translation::Translation};
+use super::{annotations::ReadAnnotations, backend_lines, translation::Translation};
 pub use table::{PREFIXES, TABLE};
 
-/// What takes several keys to say.
-pub(super) const GROUPS: &[fn(&Said<'_>, &mut Translation<'_>)] = &[
+/// The translations that take several keys.
+pub(super) const GROUPS: &[fn(&ReadAnnotations<'_>, &mut Translation<'_>)] = &[
     access::clients,
     access::passwords,
     access::certificates,

@@ -2,7 +2,7 @@
 
 use crate::{
     families::{
-        annotations::Said,
+        annotations::ReadAnnotations,
         forms::PathForm,
         redirects::{ACME, code},
         translation::Translation,
@@ -12,7 +12,7 @@ use crate::{
 use haptic_model::host_name::is_host;
 
 /// From HTTP to HTTPS, where the Ingress has TLS for the host, or its servers have.
-pub(super) fn to_https(said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn to_https(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     out.set("redirect-early", "true", "ssl-redirect");
     out.ingress.over_http = said.list("no-tls-redirect-locations", ACME);
     let is_passed = out.may_pass_tls() && said.is_on("ssl-passthrough");
@@ -36,7 +36,7 @@ pub(super) fn to_https(said: &Said<'_>, out: &mut Translation<'_>) {
 }
 
 /// To a URL, whatever the path.
-pub(super) fn to_url(said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn to_url(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     if let Some(url) = said.text("redirect-to") {
         out.set("redirect-to", url, "redirect-to");
         let code = code(said, "redirect-to-code", out);
@@ -45,7 +45,7 @@ pub(super) fn to_url(said: &Said<'_>, out: &mut Translation<'_>) {
 }
 
 /// From another host, with scheme, path and query.
-pub(super) fn from_host(said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn from_host(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     let Some(host) = said.text("redirect-from") else { return };
     let host = host.to_ascii_lowercase();
     if !is_host(&host) {
@@ -63,20 +63,20 @@ pub(super) fn from_host(said: &Said<'_>, out: &mut Translation<'_>) {
 }
 
 /// The most that a body may have.
-pub(super) fn body(said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn body(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     if let Some(size) = said.text("proxy-body-size").filter(|size| *size != "unlimited") {
         out.set("max-body-size", size, "proxy-body-size");
     }
 }
 
-/// What is no Ingress of HTTP, or is for other ports than those of all (`syncIngress` in `pkg/converters/ingress/ingress.go`).
-pub(super) fn not_of_http(said: &Said<'_>, out: &mut Translation<'_>) {
+/// Finds an Ingress that is not of HTTP, or is for other ports than those of all (`syncIngress` in `pkg/converters/ingress/ingress.go`).
+pub(super) fn not_of_http(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     let is_of_tcp = said.number("tcp-service-port").is_some_and(|port| port != 0);
     out.ingress.dropped |= is_of_tcp || said.is_annotated("http-frontend");
 }
 
 /// Headers that requests must have.
-pub(super) fn conditions(said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn conditions(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     for (key, option) in
         [("http-header-match", "match-headers"), ("http-header-match-regex", "match-headers-regex")]
     {
@@ -87,7 +87,7 @@ pub(super) fn conditions(said: &Said<'_>, out: &mut Translation<'_>) {
 }
 
 /// How paths of the type ImplementationSpecific are compared (`path-type`), and what takes their place (`rewrite-target`).
-pub(super) fn forms(said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn forms(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     out.level.forms.unspecific = match said.text("path-type").map(str::to_ascii_lowercase).as_deref() {
         None | Some("begin") => PathForm::AnyCase,
         Some("exact") => PathForm::Whole,
@@ -109,7 +109,7 @@ pub(super) fn forms(said: &Said<'_>, out: &mut Translation<'_>) {
 }
 
 /// One more host.
-pub(super) fn alias(said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn alias(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     let Some(host) = said.text("server-alias").map(str::to_ascii_lowercase) else { return };
     if is_host(&host) {
         out.ingress.aliases.push(host);

@@ -1,12 +1,12 @@
-//! What scripts of other origins may do (CORS), and that browsers use HTTPS alone (HSTS).
+//! Scripts of other origins (CORS), and browsers that use HTTPS alone (HSTS).
 
-use crate::families::{annotations::Said, origins, translation::Translation};
+use crate::families::{annotations::ReadAnnotations, origins, translation::Translation};
 
 const METHODS: &str = "GET, PUT, POST, DELETE, PATCH, OPTIONS";
 const HEADERS: &str = "DNT, X-CustomHeader, Keep-Alive, User-Agent, X-Requested-With, If-Modified-Since, Cache-Control, Content-Type, Authorization";
 
 /// `cors-enable` and what goes with it. Theirs lets every origin in where one of the list is wrong.
-pub(super) fn cors(said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn cors(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     if !said.is_on("cors-enable") {
         return;
     }
@@ -58,7 +58,7 @@ pub(super) fn cors(said: &Said<'_>, out: &mut Translation<'_>) {
 }
 
 /// HSTS, which is on unless somebody says otherwise.
-pub(super) fn hsts(said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn hsts(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     if said.switch("hsts") == Some(false) {
         return;
     }

@@ -1,18 +1,20 @@
 //! How servers are reached.
 
 use crate::{
-    families::{annotations::Said, balance, health_check, secrets::own_secret, translation::Translation},
-    findings::sentences::shortened,
+    families::{
+        annotations::ReadAnnotations, balance, health_check, secrets::own_secret, translation::Translation,
+    },
+    sentences::shortened,
 };
 use std::collections::BTreeSet;
 
 /// How requests are spread.
-pub(super) fn balance(said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn balance(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     balance::set(said.text("balance-algorithm").unwrap_or("random(2)"), "balance-algorithm", out);
 }
 
 /// Checks, where somebody asks for them; theirs makes a connection every two seconds in any case.
-pub(super) fn checks(said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn checks(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     let path = said.text("health-check-uri");
     let others = [
         ("health-check-port", "health-check-port"),
@@ -33,7 +35,7 @@ pub(super) fn checks(said: &Said<'_>, out: &mut Translation<'_>) {
 }
 
 /// Agents beside servers, which say how these do.
-pub(super) fn agents(said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn agents(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     let Some(port) = said.text("agent-check-port") else { return };
     out.set("agent-check-port", port, "agent-check-port");
     if let Some(interval) = said.text("agent-check-interval") {
@@ -42,14 +44,14 @@ pub(super) fn agents(said: &Said<'_>, out: &mut Translation<'_>) {
 }
 
 /// Whether the cluster chooses the server.
-pub(super) fn upstream(said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn upstream(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     if said.is_on("service-upstream") {
         out.set("connect-to", "service", "service-upstream");
     }
 }
 
-/// Which protocol they speak, and who they must be. With a protocol that is none all else of it is ignored, as theirs does.
-pub(super) fn protocol(said: &Said<'_>, out: &mut Translation<'_>) {
+/// The protocol that they speak, and who they must be. With an unknown protocol all else of it is ignored, as theirs does.
+pub(super) fn protocol(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     let given = said.text("backend-protocol").unwrap_or("h1").to_ascii_lowercase();
     let (h2, tls) = match given.as_str() {
         "h1" | "http" => (false, false),
@@ -97,8 +99,8 @@ pub(super) fn protocol(said: &Said<'_>, out: &mut Translation<'_>) {
     out.set("server-tls-name", &name.to_ascii_lowercase(), "secure-sni");
 }
 
-/// What they are told of clients (`buildBackendProxyProtocol` in `pkg/converters/ingress/annotations/backend.go`).
-pub(super) fn proxy_protocol(said: &Said<'_>, out: &mut Translation<'_>) {
+/// The version of the PROXY protocol for servers (`buildBackendProxyProtocol` in `pkg/converters/ingress/annotations/backend.go`).
+pub(super) fn proxy_protocol(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     match said.text("proxy-protocol") {
         None | Some("no") => {}
         Some(version @ ("v1" | "v2" | "v2-ssl" | "v2-ssl-cn")) => {
@@ -109,7 +111,7 @@ pub(super) fn proxy_protocol(said: &Said<'_>, out: &mut Translation<'_>) {
 }
 
 /// By which cookie a client finds its server again.
-pub(super) fn affinity(said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn affinity(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     match said.text("affinity") {
         None => return,
         Some("cookie") => {}
@@ -159,8 +161,8 @@ fn are_ours(words: &str) -> bool {
     words.split_whitespace().collect::<BTreeSet<_>>() == BTreeSet::from(["httponly", "indirect", "nocache"])
 }
 
-/// What limits the requests that wait for a server; those of HAPTIC are others.
-pub(super) fn queue(said: &Said<'_>, out: &mut Translation<'_>) {
+/// The limits of requests that wait for a server; those of HAPTIC are others.
+pub(super) fn queue(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     if let Some(most) = said.number("maxconn-server").filter(|most| *most > 0) {
         out.set("max-connections", &most.to_string(), "maxconn-server");
         if let Some(most) = said.number("maxqueue-server").filter(|most| *most > 0) {
@@ -173,7 +175,7 @@ pub(super) fn queue(said: &Said<'_>, out: &mut Translation<'_>) {
 }
 
 /// TLS that ends at the servers: it is not opened here, whether or not the operator lets it pass.
-pub(super) fn passthrough(said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn passthrough(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     if !said.is_on("ssl-passthrough") {
         return;
     }

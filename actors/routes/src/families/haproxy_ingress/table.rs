@@ -7,24 +7,24 @@ use crate::families::{
 };
 use KeyPlace::{Config, Ingress, Service};
 
-/// What its annotations begin with; the first counts.
+/// The prefixes of its annotations; the first counts.
 pub const PREFIXES: &[&str] = &["haproxy-ingress.github.io/", "ingress.kubernetes.io/"];
 
 /// Its scopes Backend and Path.
 const SERVERS: &[KeyPlace] = &[Service, Ingress, Config];
 /// Its scope Host.
 const HOST: &[KeyPlace] = &[Ingress, Config];
-/// What it reads on Ingresses alone.
+/// The place of keys that it reads on Ingresses alone.
 const INGRESS: &[KeyPlace] = &[Ingress];
-/// What it reads nowhere but there and on Services.
+/// The places of keys that it reads there and on Services.
 const ANNOTATED: &[KeyPlace] = &[Service, Ingress];
 /// Its scopes Global and Frontend.
 const CONFIG: &[KeyPlace] = &[Config];
 
-/// What becomes of lines for a backend.
+/// The verdict on lines for a backend.
 const SNIPPET: &str = "without `snippets: translate` nothing of it counts, and with it headers, paths, times, balance and compression: no line of `haproxy.cfg` is printed for anybody; one that may keep requests out, and is not known, lets nobody in";
 
-/// What becomes of conditions.
+/// The verdict on conditions.
 const CONDITION: &str = "asked before other routes of the same path, not before those of a longer one; the value is that of the whole header";
 
 /// All keys, in the order of their names.

@@ -1,9 +1,9 @@
 //! TLS with clients, for hosts that the Ingress brings certificates for.
 
-use crate::families::{annotations::Said, tls, translation::Translation};
+use crate::families::{annotations::ReadAnnotations, tls, translation::Translation};
 
 /// `ssl-ciphers`, `tls-alpn`, `ssl-options-host`, else `ssl-options` of the ConfigMap.
-pub(super) fn all(said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn all(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     if let Some(list) = said.text("ssl-ciphers") {
         tls::ciphers(list, "ssl-ciphers", out);
     }

@@ -40,7 +40,7 @@ pub struct SourceRanges<'t> {
     pub networks: Vec<&'t str>,
     /// Those behind a `!`.
     pub exceptions: Vec<&'t str>,
-    /// What is no network.
+    /// The words that are no networks.
     pub wrong: Vec<&'t str>,
 }
 

@@ -1,8 +1,8 @@
-//! Who gets in: lists of clients, passwords, rates, CORS.
+//! Access: lists of clients, passwords, rates, CORS.
 
 use super::values::milliseconds;
 use crate::{
-    families::{annotations::Said, origins, secrets::own_secret, translation::Translation},
+    families::{annotations::ReadAnnotations, origins, secrets::own_secret, translation::Translation},
     options::{
         network::Network,
         quantity::{PERIODS, milliseconds_of},
@@ -14,7 +14,7 @@ use crate::{
 const METHODS: [&str; 9] = ["GET", "POST", "PUT", "DELETE", "HEAD", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
 
 /// Lists of clients (`pkg/annotations/ingress/accessControl.go`); theirs are open where an element is wrong.
-pub(super) fn sources(said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn sources(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     out.close_unknown_address(said, "src-ip-header", ["allow-list", "deny-list"]);
     for (key, option) in [("allow-list", "allow-from"), ("deny-list", "deny-from")] {
         let Some(text) = said.text(key) else { continue };
@@ -39,7 +39,7 @@ fn networks(text: &str) -> (Vec<&str>, Vec<&str>) {
 }
 
 /// Of whom all hosts ask certificates is not known here.
-pub(super) fn unknown_guards(said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn unknown_guards(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     if said.has("client-ca") && !said.is_on("client-crt-optional") {
         out.closed_by_config(
             "client-ca",
@@ -50,7 +50,7 @@ pub(super) fn unknown_guards(said: &Said<'_>, out: &mut Translation<'_>) {
 
 /// Passwords, which `auth-type` switches on (`pkg/annotations/ingress/reqAuth.go`). Theirs are not asked for where it is anything else
 /// than `basic-auth`.
-pub(super) fn passwords(said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn passwords(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     if !said.names("auth-type") {
         if said.has("auth-secret") {
             out.differs("auth-secret", "has no effect without auth-type: basic-auth");
@@ -77,7 +77,7 @@ pub(super) fn passwords(said: &Said<'_>, out: &mut Translation<'_>) {
 }
 
 /// Requests of a client in some time (`pkg/annotations/ingress/reqRateLimit.go`).
-pub(super) fn rates(said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn rates(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     let Some(limit) = said.number("rate-limit-requests") else { return };
     let Ok(limit) = u64::try_from(limit) else {
         return out.forbid("rate-limit-requests", "is less than what any client asks for");
@@ -121,8 +121,8 @@ pub(super) fn rates(said: &Said<'_>, out: &mut Translation<'_>) {
     }
 }
 
-/// What scripts of other origins may do, which `cors-enable` switches on (`pkg/annotations/ingress/resSetCORS.go`).
-pub(super) fn cors(said: &Said<'_>, out: &mut Translation<'_>) {
+/// CORS, which `cors-enable` switches on (`pkg/annotations/ingress/resSetCORS.go`).
+pub(super) fn cors(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     if !said.is_on("cors-enable") {
         return;
     }
@@ -159,8 +159,8 @@ pub(super) fn cors(said: &Said<'_>, out: &mut Translation<'_>) {
     out.set("cors-max-age", &(age / 1000).to_string(), "cors-max-age");
 }
 
-/// Which methods pages are told of; of none where one of them is none.
-fn methods(said: &Said<'_>, out: &mut Translation<'_>) {
+/// The methods that pages are told of; none where one of them is unknown.
+fn methods(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     const KEY: &str = "cors-allow-methods";
     let methods = said.text(KEY).unwrap_or("*").to_ascii_uppercase();
     let methods: Vec<&str> = methods.split(',').map(str::trim).collect();

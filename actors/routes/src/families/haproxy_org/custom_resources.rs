@@ -5,7 +5,7 @@ use super::values::milliseconds;
 use crate::{
     families::{
         FamilyKey, KeyPlace,
-        annotations::Said,
+        annotations::ReadAnnotations,
         backend_lines::{LinesOfBackend, is_guarding_rule, one_word},
         translation::Translation,
     },
@@ -40,7 +40,7 @@ const SO: [&str; 8] = [
     "redispatch",
 ];
 
-/// So many fields are named.
+/// The most fields that are named.
 const FEW: usize = 5;
 
 /// Whether a key has no effect where a Backend is named (`getBackendModel` in `pkg/service/service.go`).
@@ -49,14 +49,17 @@ pub(in crate::families) fn replaces(key: &FamilyKey) -> bool {
 }
 
 /// Namespace and name of the Backend that counts: one of the Ingress's own namespace, unless the ConfigMap of the controller names it.
-pub(in crate::families) fn backend_of<'s>(said: &'s Said<'_>, own: &'s str) -> Option<(&'s str, &'s str)> {
+pub(in crate::families) fn backend_of<'s>(
+    said: &'s ReadAnnotations<'_>,
+    own: &'s str,
+) -> Option<(&'s str, &'s str)> {
     let text = said.text(BACKEND)?;
     let (namespace, name) = text.split_once('/').unwrap_or((own, text));
     (namespace == own || !said.is_annotated(BACKEND)).then_some((namespace, name))
 }
 
 /// `cr-backend`. Without the Backend nobody gets in, because it may keep requests out.
-pub(super) fn backend(said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn backend(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     let Some((namespace, name)) = backend_of(said, out.about().namespace) else {
         if said.has(BACKEND) {
             out.close(BACKEND, "names a Backend of another namespace");
@@ -85,7 +88,7 @@ pub(super) fn backend(said: &Said<'_>, out: &mut Translation<'_>) {
 }
 
 /// `cr-defaults` of the ConfigMap: its times count before those of the ConfigMap, and behind those of annotations.
-pub(super) fn defaults(said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn defaults(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     const KEY: &str = "cr-defaults";
     let Some(text) = said.text(KEY) else { return };
     let Some((namespace, name)) = text.split_once('/') else {
@@ -155,7 +158,7 @@ fn takes_time(lines: &mut LinesOfBackend, name: &str, value: &Value) -> bool {
     read.is_some_and(|(what, time)| lines.takes_words(&["timeout", what, &time]))
 }
 
-/// What was read of a Backend.
+/// The parts of a Backend that were read.
 #[derive(Default)]
 struct ReadResource {
     lines: LinesOfBackend,
@@ -297,7 +300,7 @@ impl ReadResource {
         self.lines.other("health-check-path", path)
     }
 
-    /// Which protocol servers speak, and whether they must be somebody.
+    /// The protocol that servers speak, and whether they must be somebody.
     fn protocol(&mut self, server: &Map<String, Value>) {
         let text = |field: &str| server.get(field).and_then(Value::as_str).unwrap_or_default();
         let (is_over_tls, is_h2) = (text("ssl") == "enabled", text("proto") == "h2");
@@ -319,7 +322,7 @@ impl ReadResource {
         }
     }
 
-    /// What counts for each server.
+    /// The settings of each server.
     fn server(&mut self, server: &Map<String, Value>) {
         self.protocol(server);
         for (field, value) in server.iter().filter(|(_, value)| !is_empty(value)) {

@@ -2,14 +2,14 @@
 
 use super::values;
 use crate::families::{
-    annotations::Said,
+    annotations::ReadAnnotations,
     header_steps::{HeaderStep, HeadersTo},
     log_format,
     translation::Translation,
 };
 
 /// Headers that are set for servers, before the lines of a snippet are read. `set-host` counts behind them.
-pub(super) fn to_servers(said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn to_servers(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     host(said, out);
     let mut steps = steps("request-set-header", said, out);
     if out.has("host-rewrite") {
@@ -19,13 +19,13 @@ pub(super) fn to_servers(said: &Said<'_>, out: &mut Translation<'_>) {
 }
 
 /// Headers that are set for clients, behind what the lines of a snippet say.
-pub(super) fn to_clients(said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn to_clients(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     let steps = steps("response-set-header", said, out);
     HeadersTo::CLIENTS.take(&steps, "response-set-header", out);
 }
 
 /// The lines of a key. Behind one that is none no more are read.
-fn steps(key: &str, said: &Said<'_>, out: &mut Translation<'_>) -> Vec<HeaderStep> {
+fn steps(key: &str, said: &ReadAnnotations<'_>, out: &mut Translation<'_>) -> Vec<HeaderStep> {
     let mut steps = Vec::new();
     let mut are_read = true;
     for line in said.text(key).into_iter().flat_map(values::lines) {
@@ -53,7 +53,7 @@ fn steps(key: &str, said: &Said<'_>, out: &mut Translation<'_>) -> Vec<HeaderSte
 }
 
 /// The host that servers get; hosts have no case.
-fn host(said: &Said<'_>, out: &mut Translation<'_>) {
+fn host(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     if let Some(host) = said.text("set-host") {
         out.set("host-rewrite", &host.to_ascii_lowercase(), "set-host");
     }

@@ -11,11 +11,11 @@ mod servers;
 pub(super) mod table;
 mod values;
 
-use super::{annotations::Said, backend_lines, tls, translation::Translation};
+use super::{annotations::ReadAnnotations, backend_lines, tls, translation::Translation};
 pub use table::{PREFIXES, TABLE};
 
-/// What takes several keys to say.
-pub(super) const GROUPS: &[fn(&Said<'_>, &mut Translation<'_>)] = &[
+/// The translations that take several keys.
+pub(super) const GROUPS: &[fn(&ReadAnnotations<'_>, &mut Translation<'_>)] = &[
     access::sources,
     access::unknown_guards,
     route_acl::conditions,

@@ -2,14 +2,14 @@
 
 use super::values;
 use crate::families::{
-    annotations::Said, forms::PathForm, log_format, redirects::code, translation::Translation,
+    annotations::ReadAnnotations, forms::PathForm, log_format, redirects::code, translation::Translation,
 };
 
 /// Where HTTPS is without `ssl-redirect-port`.
 const PORT: i64 = 8443;
 
 /// From HTTP to HTTPS: for all hosts of an Ingress that has TLS for any (`pkg/annotations/ingress/httpsRedirect.go`).
-pub(super) fn to_https(said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn to_https(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     let unless_said = out.about().names_tls_hosts && !said.names("ssl-redirect");
     // There a code that is no number makes no rule.
     let has_no_code = said.names("ssl-redirect-code") && !said.has("ssl-redirect-code");
@@ -24,7 +24,7 @@ pub(super) fn to_https(said: &Said<'_>, out: &mut Translation<'_>) {
 }
 
 /// To another host, with path and query (`pkg/annotations/ingress/hostRedirect.go`).
-pub(super) fn to_host(said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn to_host(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     let Some(target) = said.text("request-redirect") else { return };
     let target = if target.contains("://") { target.to_owned() } else { format!("http://{target}") };
     // Whom a redirect leads away nobody lets in. Theirs puts something in the place of expressions.
@@ -38,9 +38,9 @@ pub(super) fn to_host(said: &Said<'_>, out: &mut Translation<'_>) {
     out.set("redirect-code", code, "request-redirect-code");
 }
 
-/// What takes the place of paths: one word is the whole path, two are what is looked for and the path
+/// Rewrites of paths: one word is the whole path, two are what is looked for and the path
 /// (`pkg/annotations/ingress/reqPathRewrite.go`). A line that cannot be said is left out by itself.
-pub(super) fn rewrites(said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn rewrites(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     const KEY: &str = "path-rewrite";
     const OPTION: &str = "rewrite-rules";
     for line in said.text(KEY).into_iter().flat_map(values::lines) {
@@ -94,6 +94,6 @@ fn rule(pattern: &str, path: &str) -> String {
 }
 
 /// A path of the type ImplementationSpecific takes whatever begins with its characters (`pkg/route/route.go`).
-pub(super) fn forms(_: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn forms(_: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     out.level.forms.unspecific = PathForm::Characters;
 }

@@ -2,12 +2,12 @@
 //! between braces (`AddCustomRoute` in `pkg/route/route.go`), of which those conditions are known that headers, cookies, parameters of the
 //! query and methods decide.
 
-use crate::families::{annotations::Said, translation::Translation};
+use crate::families::{annotations::ReadAnnotations, translation::Translation};
 
 const KEY: &str = "route-acl";
 
 /// Of a condition that is not known nobody knows who meets it: as there nobody, the routes of the Service are left out.
-pub(super) fn conditions(said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn conditions(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     let Some(text) = said.text(KEY) else {
         out.level.left_out |= said.names(KEY);
         return;
@@ -35,7 +35,7 @@ pub(super) fn conditions(said: &Said<'_>, out: &mut Translation<'_>) {
     }
 }
 
-/// What a request must have, all of it.
+/// The needs of a request, all of which it must meet.
 #[derive(Debug, Default)]
 struct RouteNeeds {
     headers: Vec<String>,
@@ -117,7 +117,7 @@ impl RouteNeeds {
     }
 }
 
-/// What words behind a fetch say of its value; `how` without `-m`.
+/// The value that words behind a fetch ask for; `how` without `-m`.
 fn value(how: &str, words: &[&str]) -> Option<NeededValue> {
     let (mut how, mut case, mut words) = (how, "", words);
     loop {

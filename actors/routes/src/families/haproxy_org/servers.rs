@@ -1,25 +1,25 @@
 //! How servers are reached (`pkg/annotations/service`).
 
 use crate::families::{
-    annotations::Said, balance, health_check, secrets::own_secret, translation::Translation,
+    annotations::ReadAnnotations, balance, health_check, secrets::own_secret, translation::Translation,
 };
 
 /// How long requests wait where servers take so many at a time: there five seconds, unless the ConfigMap says otherwise.
-pub(super) fn queue(said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn queue(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     if said.has("pod-maxconn") && !said.has("timeout-queue") {
         out.set("timeout-queue", "5s", "timeout-queue");
     }
 }
 
 /// How requests are spread.
-pub(super) fn balance(said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn balance(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     if let Some(text) = said.text("load-balance") {
         balance::set(text, "load-balance", out);
     }
 }
 
 /// Checks, where somebody asks for them; theirs makes a connection every two seconds unless somebody says otherwise.
-pub(super) fn checks(said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn checks(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     let request = said.text("check-http");
     if said.switch("check") == Some(false)
         || !(said.is_on("check") || request.is_some() || said.has("check-interval"))
@@ -37,8 +37,8 @@ pub(super) fn checks(said: &Said<'_>, out: &mut Translation<'_>) {
     }
 }
 
-/// Which protocol they speak, and who they must be. Theirs are asked for no name.
-pub(super) fn protocol(said: &Said<'_>, out: &mut Translation<'_>) {
+/// The protocol that they speak, and who they must be. Theirs are asked for no name.
+pub(super) fn protocol(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     let (ca, certificate) = (said.names("server-ca"), said.names("server-crt"));
     let over_tls = said.is_on("server-ssl") || ca || certificate;
     let h2 = match said.text("server-proto") {
@@ -71,8 +71,8 @@ pub(super) fn protocol(said: &Said<'_>, out: &mut Translation<'_>) {
     }
 }
 
-/// What they are told of clients.
-pub(super) fn proxy_protocol(said: &Said<'_>, out: &mut Translation<'_>) {
+/// The version of the PROXY protocol for servers.
+pub(super) fn proxy_protocol(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     let Some(text) = said.text("send-proxy-protocol") else { return };
     let version = match text {
         "proxy" | "proxy-v1" => "v1",
@@ -90,7 +90,7 @@ pub(super) fn proxy_protocol(said: &Said<'_>, out: &mut Translation<'_>) {
 }
 
 /// By which cookie a client finds its server again.
-pub(super) fn affinity(said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn affinity(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     let keys = ["cookie-persistence", "cookie-persistence-no-dynamic"];
     let named: Vec<(&str, &str)> = keys.into_iter().filter_map(|key| Some((key, said.text(key)?))).collect();
     match named[..] {
@@ -111,7 +111,7 @@ pub(super) fn affinity(said: &Said<'_>, out: &mut Translation<'_>) {
 }
 
 /// TLS that ends at the servers: it is not opened here, whether or not the operator lets it pass.
-pub(super) fn passthrough(said: &Said<'_>, out: &mut Translation<'_>) {
+pub(super) fn passthrough(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     if !said.is_on("ssl-passthrough") {
         return;
     }

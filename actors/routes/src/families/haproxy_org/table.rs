@@ -4,7 +4,7 @@ use super::values::{NUMBER, SWITCH, TIME};
 use crate::families::key::{FamilyKey, KeyPlace, KeyTarget, WrongValue, differs, finding, served};
 use KeyPlace::{Config, Ingress, Service};
 
-/// What its annotations begin with (`pkg/store/convert.go`); which of them counts is not defined there.
+/// The prefixes of its annotations (`pkg/store/convert.go`); which of them counts is not defined there.
 pub const PREFIXES: &[&str] = &["haproxy.org/", "haproxy.com/", "ingress.kubernetes.io/"];
 
 /// Keys of its frontends.
@@ -16,7 +16,7 @@ const SERVICE: &[KeyPlace] = &[Service, Config];
 /// Keys of the whole.
 const CONFIG: &[KeyPlace] = &[Config];
 
-/// What becomes of lines for a backend.
+/// The verdict on lines for a backend.
 const SNIPPET: &str = "without `snippets: translate` nothing of it counts, and with it headers, paths, times, balance and compression: no line of `haproxy.cfg` is printed for anybody; one that may keep requests out, and is not known, lets nobody in";
 
 /// Options that a `Backend` may set, and those of annotations that it takes the place of.

@@ -2,7 +2,7 @@
 
 use crate::families::values::{ForeignValue, ValueReader};
 
-/// What Go's `strconv.ParseBool` takes, and older words.
+/// The words that Go's `strconv.ParseBool` takes, and older ones.
 pub const SWITCH: ValueReader = ValueReader { expected: "true or false", read: switch };
 
 /// A time, in milliseconds without a unit; as a time of ours.

@@ -1,4 +1,4 @@
-//! Who is asked whether a request may pass, and how many may.
+//! Access: who is asked whether a request may pass, and how many may.
 
 use super::{
     snippets::named_headers,
@@ -6,24 +6,24 @@ use super::{
 };
 use crate::{
     families::{
-        Said, Translation,
+        ReadAnnotations, Translation,
         values::{GO_SWITCH, ValueReader},
     },
-    findings::sentences::shortened,
     options::{auth_url::without_scheme, header::plain, quantity::milliseconds, row::REFUSALS},
+    sentences::shortened,
 };
 use std::collections::BTreeSet;
 
 /// How long ours keeps an answer at the most, in milliseconds.
 const LONGEST_KEPT: u64 = 600_000;
 
-/// So many times what a period lets in ours lets in at once at the most.
+/// The most requests that ours lets in at once, in multiples of a period's.
 const MOST_BURST: i64 = 100;
 
 /// HAProxy counts bytes in 32 bits.
 const MOST_KILOBYTES: i64 = 4_194_303;
 
-/// What is read only beside `auth-url`, and how.
+/// The keys that are read only beside `auth-url`, and how.
 const BESIDE_URL: [(&str, ValueReader); 4] = [
     ("auth-always-set-cookie", GO_SWITCH),
     ("auth-cache-duration", LIST),
@@ -32,7 +32,7 @@ const BESIDE_URL: [(&str, ValueReader); 4] = [
 ];
 
 /// Whether all of it can be read. Where there everybody gets in for that, here nobody does.
-fn are_readable(said: &Said<'_>, to: &mut Translation<'_>) -> bool {
+fn are_readable(said: &ReadAnnotations<'_>, to: &mut Translation<'_>) -> bool {
     for (key, reader) in BESIDE_URL {
         let text = said.text(key).or_else(|| said.is_silent(key).then_some(""));
         // Without a value nothing but a switch is wrong there.
@@ -47,7 +47,7 @@ fn are_readable(said: &Said<'_>, to: &mut Translation<'_>) -> bool {
 }
 
 /// `auth-url`, `auth-method`, `auth-signin`. What cannot be asked lets nobody in.
-pub fn asked(said: &Said<'_>, to: &mut Translation<'_>) {
+pub fn asked(said: &ReadAnnotations<'_>, to: &mut Translation<'_>) {
     // Of all Ingresses that have none of their own, unless they say no.
     let is_global = !said.has("auth-url") && said.switch("enable-global-auth").unwrap_or(true);
     for key in ["global-auth-url", "global-auth-method", "global-auth-response-headers"] {
@@ -104,7 +104,7 @@ pub fn asked(said: &Said<'_>, to: &mut Translation<'_>) {
     withhold(named_headers(text("auth-snippet").unwrap_or_default()).into_iter(), "auth-snippet", to);
 }
 
-/// Who is asked would be told something by these headers, which is not said: clients do not say it in its place.
+/// Withholds headers that would tell the service that is asked something: clients do not send them in its place.
 pub fn withhold(names: impl Iterator<Item = String>, key: &str, to: &mut Translation<'_>) {
     const OPTION: &str = "auth-withheld-headers";
     let names = names.map(|name| plain(&name));
@@ -131,7 +131,7 @@ fn kept(key: &str, durations: Option<&str>, to: &mut Translation<'_>) {
     to.set("auth-cache-key", &parts, "auth-cache-key");
 }
 
-/// What requests must have in common that have the variables of a text in common, by the names of ours, which may be more.
+/// The variables of ours, maybe more, that requests have in common where they have those of a text in common.
 fn alike(key: &str) -> Option<String> {
     let mut parts = BTreeSet::new();
     for behind in key.split('$').skip(1) {
@@ -177,7 +177,7 @@ fn time_of_passing(durations: &str) -> Option<u64> {
 }
 
 /// `block-cidrs` of the ConfigMap: kept out besides those that the Ingress keeps out.
-pub fn blocked(said: &Said<'_>, to: &mut Translation<'_>) {
+pub fn blocked(said: &ReadAnnotations<'_>, to: &mut Translation<'_>) {
     if let Some(why) = said.wrong_in_config("block-cidrs") {
         return to.closed_by_config("block-cidrs", why);
     }
@@ -188,7 +188,7 @@ pub fn blocked(said: &Said<'_>, to: &mut Translation<'_>) {
 }
 
 /// `use-forwarded-headers`, `enable-real-ip`: whom lists of clients are for. With the PROXY protocol no header says it.
-pub fn clients_of_proxies(said: &Said<'_>, to: &mut Translation<'_>) {
+pub fn clients_of_proxies(said: &ReadAnnotations<'_>, to: &mut Translation<'_>) {
     let key = ["use-forwarded-headers", "enable-real-ip"].into_iter().find(|key| said.is_on(key));
     let Some(key) = key.filter(|_| !said.is_on("use-proxy-protocol")) else { return };
     let header = said.text("forwarded-for-header").unwrap_or("X-Forwarded-For");
@@ -201,7 +201,7 @@ pub fn clients_of_proxies(said: &Said<'_>, to: &mut Translation<'_>) {
 }
 
 /// The status of refusals that the ConfigMap says, as far as HAProxy can have it; 503 without it.
-fn refusal(said: &Said<'_>, key: &str, known: &[&str], to: &mut Translation<'_>) -> String {
+fn refusal(said: &ReadAnnotations<'_>, key: &str, known: &[&str], to: &mut Translation<'_>) -> String {
     let Some(status) = said.number(key).filter(|status| (400..=599).contains(status)) else {
         return "503".to_owned();
     };
@@ -214,7 +214,7 @@ fn refusal(said: &Said<'_>, key: &str, known: &[&str], to: &mut Translation<'_>)
 }
 
 /// `limit-*`.
-pub fn limits(said: &Said<'_>, to: &mut Translation<'_>) {
+pub fn limits(said: &ReadAnnotations<'_>, to: &mut Translation<'_>) {
     let given = |key: &str| said.number(key).filter(|limit| *limit > 0);
     let (second, minute) = (given("limit-rps"), given("limit-rpm"));
     let rate = match (second, minute) {

@@ -1,15 +1,15 @@
-//! Which server gets a request.
+//! Balancing: the server that gets a request.
 
 use crate::{
-    families::{Said, Translation},
-    findings::sentences::shortened,
+    families::{ReadAnnotations, Translation},
+    sentences::shortened,
 };
 
 /// The cookie of nginx.
 const COOKIE: &str = "INGRESSCOOKIE";
 
 /// `load-balance`, `upstream-hash-by`.
-pub fn balance(said: &Said<'_>, to: &mut Translation<'_>) {
+pub fn balance(said: &ReadAnnotations<'_>, to: &mut Translation<'_>) {
     if said.text("load-balance") == Some("ewma") {
         to.set("balance", "leastconn", "load-balance");
     }
@@ -37,7 +37,7 @@ pub fn balance(said: &Said<'_>, to: &mut Translation<'_>) {
 }
 
 /// `affinity`, `session-cookie-*`.
-pub fn affinity(said: &Said<'_>, to: &mut Translation<'_>) {
+pub fn affinity(said: &ReadAnnotations<'_>, to: &mut Translation<'_>) {
     // Without it no attribute counts.
     if !said.has("affinity") {
         return;
@@ -77,7 +77,7 @@ pub fn affinity(said: &Said<'_>, to: &mut Translation<'_>) {
 }
 
 /// `default-backend`, `custom-http-errors`, `mirror-target`.
-pub fn others(said: &Said<'_>, to: &mut Translation<'_>) {
+pub fn others(said: &ReadAnnotations<'_>, to: &mut Translation<'_>) {
     if let Some(service) = said.text("default-backend") {
         // Of its ports the first one counts there.
         let service = format!("{service}:{}", to.about().default_port.unwrap_or(80));
@@ -102,7 +102,7 @@ pub fn others(said: &Said<'_>, to: &mut Translation<'_>) {
 }
 
 /// `custom-http-errors`: answers of servers in whose place others come.
-fn intercepted(service: &str, said: &Said<'_>, to: &mut Translation<'_>) {
+fn intercepted(service: &str, said: &ReadAnnotations<'_>, to: &mut Translation<'_>) {
     let Some(statuses) = said.text("custom-http-errors") else { return };
     if said.is_on("disable-proxy-intercept-errors") {
         return;

@@ -1,9 +1,9 @@
-//! What browsers are told.
+//! Headers for browsers.
 
 use crate::{
-    families::{Said, Translation},
-    findings::sentences::shortened,
+    families::{ReadAnnotations, Translation},
     options::value::OptionValue,
+    sentences::shortened,
 };
 
 const METHODS: &str = "GET, PUT, POST, DELETE, PATCH, OPTIONS";
@@ -12,7 +12,7 @@ const HEADERS: &str = "DNT,Keep-Alive,User-Agent,X-Requested-With,If-Modified-Si
 const LONGEST: usize = 1000;
 
 /// `enable-cors`, `cors-*`.
-pub fn cors(said: &Said<'_>, to: &mut Translation<'_>) {
+pub fn cors(said: &ReadAnnotations<'_>, to: &mut Translation<'_>) {
     if !said.is_on("enable-cors") {
         return;
     }
@@ -72,11 +72,11 @@ fn is_exposed(text: &str) -> bool {
     text.len() <= LONGEST && text.chars().all(is_good)
 }
 
-/// What nginx compresses besides `text/html`, without `gzip-types`.
+/// The types that nginx compresses besides `text/html`, without `gzip-types`.
 const MEDIA_TYPES: &str = "application/atom+xml application/javascript application/x-javascript application/json application/rss+xml application/vnd.ms-fontobject application/x-font-ttf application/x-web-app-manifest+json application/xhtml+xml application/xml font/opentype image/svg+xml image/x-icon text/css text/javascript text/plain text/x-component";
 
 /// `use-gzip`, `gzip-types` of the ConfigMap.
-pub fn compression(said: &Said<'_>, to: &mut Translation<'_>) {
+pub fn compression(said: &ReadAnnotations<'_>, to: &mut Translation<'_>) {
     if !said.is_on("use-gzip") {
         return;
     }
@@ -88,7 +88,7 @@ pub fn compression(said: &Said<'_>, to: &mut Translation<'_>) {
 }
 
 /// `hsts*` of the ConfigMap, which are on where it says nothing.
-pub fn hsts(said: &Said<'_>, to: &mut Translation<'_>) {
+pub fn hsts(said: &ReadAnnotations<'_>, to: &mut Translation<'_>) {
     if said.switch("hsts") == Some(false) {
         return;
     }

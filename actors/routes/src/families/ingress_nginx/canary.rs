@@ -1,12 +1,12 @@
 //! Canaries: Ingresses that say nothing but which requests of another one's go to their Services.
 
 use crate::{
-    families::{Said, Translation},
+    families::{ReadAnnotations, Translation},
     options::value::OptionValue,
 };
 
 /// `canary`, `canary-*`. Without `canary` the others have no effect.
-pub fn canary(said: &Said<'_>, to: &mut Translation<'_>) {
+pub fn canary(said: &ReadAnnotations<'_>, to: &mut Translation<'_>) {
     if !said.is_on("canary") {
         return;
     }

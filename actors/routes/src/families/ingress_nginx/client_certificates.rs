@@ -1,12 +1,12 @@
 //! Certificates of clients.
 
-use crate::families::{Said, Translation};
+use crate::families::{ReadAnnotations, Translation};
 
-/// What nginx tells servers of a certificate in any case.
+/// The headers by which nginx tells servers of a certificate in any case.
 const TOLD: &str = "ssl-client-verify: verify\nssl-client-subject-dn: subject\nssl-client-issuer-dn: issuer";
 
 /// `auth-tls-*`. Whose certificates cannot be told lets nobody in.
-pub fn client_certificates(said: &Said<'_>, to: &mut Translation<'_>) {
+pub fn client_certificates(said: &ReadAnnotations<'_>, to: &mut Translation<'_>) {
     let Some(secret) = said.text("auth-tls-secret") else { return };
     let verify = said.text("auth-tls-verify-client").unwrap_or("on");
     let pem = if said.is_on("auth-tls-pass-certificate-to-upstream") { "\nssl-client-cert: pem" } else { "" };

@@ -3,7 +3,7 @@
 use super::{access::withhold, nginx_text::with_variables};
 use crate::{
     families::{
-        Said, Translation,
+        ReadAnnotations, Translation,
         header_steps::{HeaderStep, HeadersTo, distrust},
         secrets::own_secret,
     },
@@ -35,7 +35,7 @@ type NamedHeaders = Vec<(String, String)>;
 
 /// `add-headers`, `proxy-set-headers`, `custom-headers`, `auth-proxy-set-headers`. What all answers get counts where `custom-headers` says nothing of it
 /// (headers-more adds up what its levels say).
-pub fn headers(said: &Said<'_>, to: &mut Translation<'_>) {
+pub fn headers(said: &ReadAnnotations<'_>, to: &mut Translation<'_>) {
     let own = own_entries("custom-headers", said, to);
     let custom = custom(&own, said, to);
     let mut answered = of_all("add-headers", "response-headers", said, to);
@@ -64,8 +64,8 @@ fn lines(headers: &[(String, String)]) -> String {
     headers.iter().map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>().join("\n")
 }
 
-/// What the ConfigMap has that an annotation names; nobody gets in where that cannot be read.
-fn own_entries(key: &'static str, said: &Said<'_>, to: &mut Translation<'_>) -> NamedHeaders {
+/// The entries of the ConfigMap that an annotation names; nobody gets in where that cannot be read.
+fn own_entries(key: &'static str, said: &ReadAnnotations<'_>, to: &mut Translation<'_>) -> NamedHeaders {
     let Some(text) = said.text(key) else { return NamedHeaders::new() };
     let namespace = to.about().namespace;
     let Some(name) = own_secret(text, namespace) else {
@@ -89,7 +89,7 @@ fn entries(config_map: &Value) -> NamedHeaders {
 }
 
 /// Those of `custom-headers`, all of which must be allowed (`internal/ingress/annotations/customheaders/main.go`). A dollar sign is one there.
-fn custom(own: &[(String, String)], said: &Said<'_>, to: &mut Translation<'_>) -> NamedHeaders {
+fn custom(own: &[(String, String)], said: &ReadAnnotations<'_>, to: &mut Translation<'_>) -> NamedHeaders {
     let allowed = said.list("global-allowed-response-headers", "");
     for (name, value) in own {
         let why = if !allowed.contains(name) {
@@ -112,7 +112,7 @@ fn custom(own: &[(String, String)], said: &Said<'_>, to: &mut Translation<'_>) -
 fn of_all(
     key: &'static str,
     option: &'static str,
-    said: &Said<'_>,
+    said: &ReadAnnotations<'_>,
     to: &mut Translation<'_>,
 ) -> NamedHeaders {
     let Some(text) = said.text(key) else { return NamedHeaders::new() };

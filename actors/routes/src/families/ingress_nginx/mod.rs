@@ -18,11 +18,11 @@ pub(super) mod table;
 mod tls;
 mod values;
 
-use super::{annotations::Said, translation::Translation};
+use super::{annotations::ReadAnnotations, translation::Translation};
 pub use table::{PREFIXES, TABLE};
 
-/// What takes several keys to say.
-pub(super) const GROUPS: &[fn(&Said<'_>, &mut Translation<'_>)] = &[
+/// The translations that take several keys.
+pub(super) const GROUPS: &[fn(&ReadAnnotations<'_>, &mut Translation<'_>)] = &[
     redirects::paths,
     redirects::redirects,
     redirects::https,

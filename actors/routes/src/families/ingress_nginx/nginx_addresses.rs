@@ -5,12 +5,12 @@ use crate::{
     options::network::Network,
 };
 
-/// As many networks as this are read.
+/// The most networks that are read.
 const MOST: usize = 500;
 /// So often one network is compared with another one.
 const MOST_STEPS: usize = 200_000;
 
-/// Whom lines of `allow` and `deny` let in.
+/// The clients that lines of `allow` and `deny` let in.
 #[derive(Debug, Default)]
 pub struct NginxAddresses {
     allowed: Vec<Network>,

@@ -5,7 +5,7 @@ use crate::families::Translation;
 /// The methods that there are; `if` that refuses one of them leaves the others.
 const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"];
 
-/// What requests must have.
+/// The needs of requests.
 #[derive(Debug, Default)]
 pub struct NginxNeeds {
     /// One of these, where it is said.

@@ -33,7 +33,7 @@ impl NginxRedirect {
         Some(Self { keeps_query, ..redirect })
     }
 
-    /// What options say of it.
+    /// The options for it.
     pub fn options(&self) -> Vec<(&'static str, String)> {
         let keeps = self.keeps.then(|| ("redirect-keep-path", "true".to_owned()));
         let query = self.keeps_query.then(|| ("redirect-keep-query", "true".to_owned()));
@@ -46,7 +46,7 @@ impl NginxRedirect {
     }
 }
 
-/// What a `rewrite` does.
+/// The effect of a `rewrite`.
 #[derive(Debug, PartialEq, Eq)]
 pub enum NginxRewrite {
     /// All requests are redirected.

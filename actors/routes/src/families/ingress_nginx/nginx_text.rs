@@ -71,7 +71,7 @@ pub fn with_variables(text: &str, of: impl Fn(&str) -> Option<String>) -> Option
     Some(read)
 }
 
-/// What a backslash makes of a character between quotes: of most it stays, for it is one of an expression.
+/// The text of a backslash and a character between quotes: with most the backslash stays, for it is one of an expression.
 fn escaped(c: char) -> String {
     match c {
         '"' | '\'' | '\\' => c.to_string(),

@@ -1,9 +1,9 @@
 //! Passwords, and the Secrets that they are in.
 
-use crate::families::{Said, Translation};
+use crate::families::{ReadAnnotations, Translation};
 
 /// `satisfy: any`: a client of the list need not say who it is. Of a password and who is asked both must let it pass.
-pub fn satisfied(said: &Said<'_>, to: &mut Translation<'_>) {
+pub fn satisfied(said: &ReadAnnotations<'_>, to: &mut Translation<'_>) {
     if said.text("satisfy") != Some("any") {
         return;
     }
@@ -24,7 +24,7 @@ pub fn satisfied(said: &Said<'_>, to: &mut Translation<'_>) {
 }
 
 /// `auth-type`, `auth-secret`, `auth-realm`. Where nobody can tell who may pass, nobody may.
-pub fn passwords(said: &Said<'_>, to: &mut Translation<'_>) {
+pub fn passwords(said: &ReadAnnotations<'_>, to: &mut Translation<'_>) {
     let Some(kind) = said.text("auth-type") else { return };
     if kind == "digest" {
         return to.close("auth-type", "is digest, which nobody speaks here");

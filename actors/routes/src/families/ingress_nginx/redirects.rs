@@ -1,15 +1,15 @@
 //! Paths, what takes their place, and where requests are redirected.
 
 use crate::{
-    families::{PathRules, Said, Translation, redirects::ACME},
+    families::{PathRules, ReadAnnotations, Translation, redirects::ACME},
     options::value::OptionValue,
 };
 
-/// What ours can have of 300 to 308.
+/// The codes of ours among 300 to 308.
 const CODES: [i64; 5] = [301, 302, 303, 307, 308];
 
 /// `use-regex`, `rewrite-target`, `x-forwarded-prefix`. Which paths these concern is known where the paths are.
-pub fn paths(said: &Said<'_>, to: &mut Translation<'_>) {
+pub fn paths(said: &ReadAnnotations<'_>, to: &mut Translation<'_>) {
     to.ingress.over_http = said.list("no-tls-redirect-locations", ACME);
     let mut rules = PathRules {
         patterns: said.is_on("use-regex"),
@@ -36,11 +36,11 @@ pub fn paths(said: &Said<'_>, to: &mut Translation<'_>) {
     to.ingress.paths = Some(rules);
 }
 
-/// As many other names count.
+/// The most other names that count.
 const MOST_ALIASES: usize = 100;
 
 /// `server-alias`: more names of its hosts.
-pub fn aliases(said: &Said<'_>, to: &mut Translation<'_>) {
+pub fn aliases(said: &ReadAnnotations<'_>, to: &mut Translation<'_>) {
     for name in said.text("server-alias").into_iter().flat_map(|all| all.split(',')).map(str::trim) {
         match name.strip_prefix("*.").unwrap_or(name) {
             host if haptic_model::host_name::is_host(&host.to_ascii_lowercase()) => {
@@ -75,7 +75,7 @@ fn target(text: &str) -> Option<String> {
 }
 
 /// `temporal-redirect`, `permanent-redirect`, `app-root`, `from-to-www-redirect`.
-pub fn redirects(said: &Said<'_>, to: &mut Translation<'_>) {
+pub fn redirects(said: &ReadAnnotations<'_>, to: &mut Translation<'_>) {
     let is_url = |text: &str| text.starts_with("http://") || text.starts_with("https://");
     let temporal = said.text("temporal-redirect");
     let mut code = None;
@@ -115,12 +115,12 @@ pub fn redirects(said: &Said<'_>, to: &mut Translation<'_>) {
 }
 
 /// Of redirects to HTTPS, and to hosts with and without `www.`.
-fn https_code(said: &Said<'_>) -> i64 {
+fn https_code(said: &ReadAnnotations<'_>) -> i64 {
     said.number("http-redirect-code").filter(|code| [301, 302, 307, 308].contains(code)).unwrap_or(308)
 }
 
 fn code_of(
-    said: &Said<'_>,
+    said: &ReadAnnotations<'_>,
     to: &mut Translation<'_>,
     key: &str,
     good: std::ops::RangeInclusive<i64>,
@@ -135,7 +135,7 @@ fn code_of(
 }
 
 /// `ssl-redirect`, `force-ssl-redirect`, `preserve-trailing-slash`.
-pub fn https(said: &Said<'_>, to: &mut Translation<'_>) {
+pub fn https(said: &ReadAnnotations<'_>, to: &mut Translation<'_>) {
     let text = match (said.is_on("force-ssl-redirect"), said.switch("ssl-redirect").unwrap_or(true)) {
         (true, _) => "always",
         (false, true) => "true",

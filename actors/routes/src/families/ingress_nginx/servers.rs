@@ -1,8 +1,8 @@
-//! What servers are sent, how, and how long it may take.
+//! Requests to servers: their headers, their protocol, and how long they may take.
 
 use super::{nginx_text::with_variables, passwords::own_secret};
 use crate::{
-    families::{Said, Translation},
+    families::{ReadAnnotations, Translation},
     options::value::OptionValue,
 };
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ const TRIES: i64 = 3;
 const MOST_AGAIN: i64 = 10;
 
 /// `proxy-body-size`, `proxy-connect-timeout`, `proxy-read-timeout`, `proxy-send-timeout`, with nginx's own defaults.
-pub fn bodies_and_times(said: &Said<'_>, to: &mut Translation<'_>) {
+pub fn bodies_and_times(said: &ReadAnnotations<'_>, to: &mut Translation<'_>) {
     let most = said.text("proxy-body-size").unwrap_or(BODY);
     if most != "0" {
         to.set("max-body-size", most, "proxy-body-size");
@@ -41,7 +41,7 @@ pub fn bodies_and_times(said: &Said<'_>, to: &mut Translation<'_>) {
     }
 }
 
-/// What ours can have: no time that is none, and none beyond a day.
+/// The time that ours can have: none without a value, and none beyond a day.
 fn time(text: &str) -> &str {
     let seconds: u64 = text.trim_end_matches('s').parse().unwrap_or(u64::MAX);
     match seconds {
@@ -52,7 +52,7 @@ fn time(text: &str) -> &str {
 }
 
 /// `ssl-passthrough`: without the argument of its controller that switches it on it has no effect there, either.
-pub fn passthrough(said: &Said<'_>, to: &mut Translation<'_>) {
+pub fn passthrough(said: &ReadAnnotations<'_>, to: &mut Translation<'_>) {
     if !said.is_on("ssl-passthrough") {
         return;
     }
@@ -67,7 +67,7 @@ pub fn passthrough(said: &Said<'_>, to: &mut Translation<'_>) {
 }
 
 /// `proxy-next-upstream`, `proxy-next-upstream-tries`, `retry-non-idempotent` of the ConfigMap.
-pub fn tries(said: &Said<'_>, to: &mut Translation<'_>) {
+pub fn tries(said: &ReadAnnotations<'_>, to: &mut Translation<'_>) {
     let words: Vec<&str> =
         said.text("proxy-next-upstream").unwrap_or("error timeout").split_whitespace().collect();
     if words.iter().any(|word| word.starts_with("http_")) {
@@ -106,7 +106,7 @@ fn failures(words: &[&str]) -> Vec<&'static str> {
 }
 
 /// `backend-protocol`, `upstream-vhost`, `service-upstream`, `enable-access-log`.
-pub fn protocol(said: &Said<'_>, to: &mut Translation<'_>) {
+pub fn protocol(said: &ReadAnnotations<'_>, to: &mut Translation<'_>) {
     match said.text("backend-protocol") {
         Some("https") => to.set("protocol", "https", "backend-protocol"),
         Some("grpc") => to.set("protocol", "h2", "backend-protocol"),
@@ -158,7 +158,7 @@ fn host_of_servers(text: &str, to: &mut Translation<'_>) {
 }
 
 /// `hide-headers`: what of answers is never told, besides `Server` unless `allow-backend-server-header` is on.
-pub fn hidden(said: &Said<'_>, to: &mut Translation<'_>) {
+pub fn hidden(said: &ReadAnnotations<'_>, to: &mut Translation<'_>) {
     let mut names = Vec::new();
     if !said.is_on("allow-backend-server-header") {
         names.push("Server".to_owned());
@@ -174,7 +174,7 @@ pub fn hidden(said: &Said<'_>, to: &mut Translation<'_>) {
 }
 
 /// `proxy-ssl-*`: only where servers are asked over TLS.
-pub fn over_tls(said: &Said<'_>, to: &mut Translation<'_>) {
+pub fn over_tls(said: &ReadAnnotations<'_>, to: &mut Translation<'_>) {
     let is_tls = matches!(said.text("backend-protocol"), Some("https" | "grpcs"));
     let Some(secret) = said.text("proxy-ssl-secret") else {
         if is_tls && said.is_on("proxy-ssl-verify") {
@@ -199,7 +199,7 @@ pub fn over_tls(said: &Said<'_>, to: &mut Translation<'_>) {
     name(said, to, is_tls);
 }
 
-fn name(said: &Said<'_>, to: &mut Translation<'_>, is_tls: bool) {
+fn name(said: &ReadAnnotations<'_>, to: &mut Translation<'_>, is_tls: bool) {
     // Who is verified is verified by the name.
     let is_nameless = said.switch("proxy-ssl-server-name") == Some(false);
     if is_tls && is_nameless && !to.has("server-ca-secret") {

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     families::{
-        Said, Translation,
+        ReadAnnotations, Translation,
         header_steps::{HeaderStep, HeadersTo, distrust},
         translation::EVERYBODY,
     },
@@ -30,14 +30,14 @@ const GUARDS: [&str; 10] = [
     "valid_referers",
 ];
 
-/// What others begin with.
+/// The beginnings of others.
 const BEGINNINGS_OF_GUARDS: [&str; 5] =
     ["access_by_lua", "auth_", "rewrite_by_lua", "secure_link", "ssl_verify"];
 
-/// As many paths of its own one snippet may have.
+/// The most paths of its own that one snippet may have.
 const MOST_ANSWERS: usize = 50;
 
-/// What it keeps out there is kept out of the whole host.
+/// The snippet that keeps clients out of the whole host.
 const OF_HOST: &str = "server-snippet";
 
 /// Words of nginx for headers of requests, the first of which is for one.
@@ -45,7 +45,7 @@ const OF_REQUESTS: [&str; 3] = [ONE_HEADER, "more_set_input_headers", "more_clea
 const ONE_HEADER: &str = "proxy_set_header";
 
 /// A snippet that keeps requests out lets nobody in, as far as what it says is not translated.
-pub fn snippets(said: &Said<'_>, to: &mut Translation<'_>) {
+pub fn snippets(said: &ReadAnnotations<'_>, to: &mut Translation<'_>) {
     for key in ["configuration-snippet", "server-snippet"] {
         let Some(text) = said.text(key) else { continue };
         let statements = statements(text);
@@ -73,7 +73,7 @@ pub fn snippets(said: &Said<'_>, to: &mut Translation<'_>) {
     }
 }
 
-/// What a snippet would have told servers, clients do not tell them in its place.
+/// Withholds the headers that a snippet would have set for servers: clients do not send them in its place.
 fn untranslated(key: &str, text: &str, why: &str, to: &mut Translation<'_>) {
     for name in named_headers(text) {
         distrust(&name, key, to);
@@ -137,7 +137,7 @@ fn name_all<'w>(words: impl Iterator<Item = &'w str>, names: &mut BTreeSet<Strin
     }
 }
 
-/// What a snippet says, as options.
+/// The options that a snippet asks for.
 #[derive(Default)]
 struct NginxSnippet {
     /// Whether it counts for the whole host.
@@ -161,7 +161,7 @@ struct NginxSnippet {
     others: Vec<(&'static str, String)>,
 }
 
-/// What a whole path is answered.
+/// The answer to a whole path.
 struct NginxAnswer {
     path: String,
     options: Vec<(&'static str, String)>,
@@ -392,7 +392,7 @@ fn rewrite_paths(rules: &[String], flag: Option<&str>, key: &str, to: &mut Trans
     to.add("rewrite-rules", &rules.join("\n"), key);
 }
 
-/// What ours call variables of requests.
+/// The names of ours for variables of requests.
 const VARIABLES: [(&str, &str); 9] = [
     ("remote_addr", "client-address"),
     ("remote_port", "client-port"),

@@ -12,7 +12,7 @@ use crate::families::{
 use KeyPlace::{Config, Ingress};
 use WrongValue::{Deny, Drop};
 
-/// What its annotations begin with.
+/// The prefix of its annotations.
 pub const PREFIXES: &[&str] = &["nginx.ingress.kubernetes.io/"];
 
 /// Keys that its ConfigMap has, too.
@@ -22,7 +22,7 @@ const ONLY_CONFIG: &[KeyPlace] = &[Config];
 
 const SNIPPET: &str = "without `snippets: translate` nothing of it counts, and with it headers, redirects, rewrites, times, sizes, addresses, what `if` refuses by method, header or parameter, and what it answers at one path (`$uri =`); nothing of it is ever printed, and what is not known of a text that may keep requests out gives all of them 503. `return 403` is 403, other refusals of all requests are 503, as is 403 beside `satisfy: any`; what `if` refuses gets what other routes of the host say, or 404; with `allow` nobody else gets in, with and without `deny all`; the new path of `rewrite … last` goes to the Service of the Ingress";
 const SNIPPET_OF_HOST: &str = "as configuration-snippet, without `if` of anything but `$uri =` and without rewrites of paths, and with `location = /x` that returns or denies; addresses and refusals count for the Ingresses of its namespace on the same hosts, anything else for its own";
-/// What snippets may set.
+/// The options that snippets may set.
 const BY_SNIPPET: &[&str] = &[
     "closed",
     "response-headers",

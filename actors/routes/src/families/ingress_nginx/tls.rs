@@ -1,9 +1,9 @@
 //! TLS with clients, for hosts that the Ingress brings certificates for.
 
-use crate::families::{Said, Translation, tls};
+use crate::families::{ReadAnnotations, Translation, tls};
 
 /// `ssl-ciphers`; `ssl-protocols` and `use-http2` of the ConfigMap.
-pub fn tls(said: &Said<'_>, to: &mut Translation<'_>) {
+pub fn tls(said: &ReadAnnotations<'_>, to: &mut Translation<'_>) {
     if let Some(list) = said.text("ssl-ciphers") {
         tls::ciphers(list, "ssl-ciphers", to);
     }

@@ -26,7 +26,7 @@ pub const URL_WITH_VARIABLES: ValueReader = ValueReader {
     read: |text| read(text, |c| is_basic(c) || ",?&=$ ".contains(c)),
 };
 
-/// What regular expressions are made of.
+/// A regular expression.
 pub const EXPRESSION: ValueReader = ValueReader {
     expected: "letters, digits, and characters of regular expressions",
     read: |text| read(text, is_of_expression),
@@ -87,7 +87,7 @@ pub const BODY_SIZE: ValueReader = ValueReader {
     },
 };
 
-/// What a browser shows.
+/// A realm, as a browser shows it.
 pub const REALM: ValueReader = ValueReader {
     expected: "letters, digits, blanks, and characters of / - . _ ~ :",
     read: |text| read(text, |c| is_basic(c) || c == ' '),

@@ -1,10 +1,11 @@
-//! What a regular expression may cost HAProxy, evaluated before HAProxy is asked with it.
+//! The cost of a regular expression for HAProxy, evaluated before HAProxy is asked with it.
 //!
 //! The same text is harmless to the `regex` crate, which never goes back, and deadly to PCRE2, which does: `(a+)+b` on a
 //! path of thirty characters keeps a thread busy for hours. So the expression is read as PCRE2 will run it ([`node`]), what
 //! both would read differently is refused ([`read`]), and the steps of the worst path are counted ([`steps`]). What PCRE2 has no room
 //! for it does not find, so a path that may take more is too long ([`stack`]).
 
+mod compared;
 mod node;
 mod read;
 mod stack;
@@ -13,6 +14,7 @@ mod steps;
 mod tests;
 mod words;
 
+pub use compared::{Compared, LONGEST_PATH};
 pub use read::LONGEST_PATTERN;
 
 use node::Node;
@@ -20,8 +22,6 @@ use read::MeasuredPattern;
 use std::borrow::Cow;
 use words::SoughtWords;
 
-/// Longer paths than this do not fit into HAProxy's buffer.
-pub const LONGEST_PATH: usize = 16 << 10;
 /// Paths that everybody may have: an expression that cannot be asked with these is refused.
 const SHORTEST_PATH: usize = 1 << 10;
 /// The same of what repeats groups, which few long paths are for.
@@ -29,7 +29,7 @@ const SHORTEST_WITH_GROUPS: usize = 512;
 /// Steps that one request may take: up to a millisecond of PCRE2 with its compiler (JIT), since they are an upper bound.
 const MOST_STEPS: f64 = 4e6;
 
-/// What an expression may cost.
+/// The most that an expression costs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PatternCost {
     /// The longest path, in bytes, that HAProxy may be asked with, so that no request takes more than about a millisecond, or PCRE2's stack.
@@ -39,7 +39,7 @@ pub struct PatternCost {
 }
 
 impl PatternCost {
-    /// Of an expression for paths and so many steps for other texts.
+    /// The cost of an expression for paths and of steps for other texts.
     #[must_use]
     pub fn sum(of_path: Option<Self>, others: Option<f64>) -> Option<Self> {
         let Some(others) = others else { return of_path };
@@ -50,15 +50,6 @@ impl PatternCost {
     fn up_to(self, longest: usize) -> Self {
         Self { longest_path: self.longest_path.min(longest), ..self }
     }
-}
-
-/// What an expression is compared with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compared {
-    /// The path of a request.
-    Path,
-    /// The value of a header, or of a parameter of the query.
-    Value,
 }
 
 /// The longest path that HAProxy may be asked with: see [`PatternCost`]. What the expression finds is replaced.
@@ -78,7 +69,7 @@ pub fn longest_value(pattern: &str) -> Result<usize, String> {
     cost(pattern, Compared::Value).map(|cost| cost.longest_path)
 }
 
-/// What an expression may cost. A longer value than PCRE2 surely has room for is not asked with; of a path, HAProxy's Lua knows whether there was room.
+/// The most that an expression costs. A longer value than PCRE2 surely has room for is not asked with; of a path, HAProxy's Lua knows whether there was room.
 ///
 /// # Errors
 /// Why the expression cannot be used: "it must …".
@@ -98,7 +89,7 @@ pub fn asked_of_values(pattern: &str) -> Cow<'_, str> {
     expression.map_or(Cow::Borrowed(pattern), Cow::Owned)
 }
 
-/// What it may cost, and the expression that is asked in its place where that costs less.
+/// The most that it costs, and the expression that is asked in its place where that costs less.
 fn of_value(pattern: &str) -> Result<(Option<String>, PatternCost), String> {
     let MeasuredPattern { node, stack } = read::pattern(pattern)?;
     let as_written = cost_of_all(std::slice::from_ref(&node), Compared::Value);
@@ -112,7 +103,7 @@ fn of_value(pattern: &str) -> Result<(Option<String>, PatternCost), String> {
     }
 }
 
-/// What an expression of a list may cost, of which what it finds is replaced.
+/// The most that an expression of a list costs, of which the match is replaced.
 ///
 /// # Errors
 /// Why it cannot be used: "it must …".
@@ -122,7 +113,7 @@ pub fn cost_of_replaced(pattern: &str) -> Result<PatternCost, String> {
     cost_of_all(&[node], Compared::Path)
 }
 
-/// What several may cost that HAProxy's own rules ask one after the other, and of which what they find is replaced.
+/// The most that several cost that HAProxy's own rules ask one after the other, and of which the matches are replaced.
 ///
 /// # Errors
 /// Why one of them cannot be used: "it must …".

@@ -1,6 +1,6 @@
 //! A regular expression as far as its cost depends on it. Groups are not there: what they hold stands in their place.
 
-use super::Compared;
+use super::compared::Compared;
 use std::ops::BitOr;
 
 /// A set of bytes.
@@ -101,7 +101,7 @@ impl Node {
         }
     }
 
-    /// What it can begin with, if it is not empty.
+    /// The bytes that it can begin with, if it is not empty.
     pub(super) fn first(&self) -> Bytes {
         match self {
             Self::One(bytes) => *bytes,
@@ -171,7 +171,7 @@ impl Node {
     }
 }
 
-/// What can come next where `nodes` stand before something that begins with `behind`.
+/// The bytes that can come next where `nodes` stand before something that begins with `behind`.
 pub(super) fn first_of(nodes: &[Node], behind: Bytes) -> Bytes {
     let mut all = Bytes::default();
     for node in nodes {

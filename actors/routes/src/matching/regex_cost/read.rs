@@ -20,19 +20,19 @@ pub const LONGEST_PATTERN: usize = 500;
 const MOST_GROUPS: u32 = 9;
 /// Of groups in groups.
 const DEEPEST: u32 = 20;
-/// What PCRE2 may make of it.
+/// The most that PCRE2 makes of it.
 const LARGEST: usize = 5_000;
 /// Bytes that PCRE2 may make of it: it has no more than 65,536 of them.
 const MOST_CODE: usize = 60_000;
 
-/// What was read.
+/// The expression that was read.
 pub(super) struct MeasuredPattern {
     pub node: Node,
     pub stack: StackUse,
 }
 
 /// # Errors
-/// What it must be instead.
+/// The form that it must have.
 pub(super) fn pattern(text: &str) -> Result<MeasuredPattern, String> {
     if text.len() > LONGEST_PATTERN {
         return Err(format!("must be no longer than {LONGEST_PATTERN} bytes"));

@@ -4,20 +4,20 @@
 //! repeated by itself takes two words however long it is; of a group, each round stays until the match ends. The words here are
 //! four tenths more than the most that PCRE2 10.46 and 10.48 took for generated expressions.
 
-use super::{LONGEST_PATH, read::rounds};
+use super::{compared::LONGEST_PATH, read::rounds};
 use regex_syntax::ast::{Ast, Group, GroupKind, Repetition};
 
 /// Of eight bytes.
 const WORDS: f64 = 4096.0;
-/// What a group takes, whether its end is found by number or not, beside what is in it.
+/// The stack for a group, whether its end is found by number or not, beside what is in it.
 const CAPTURE: f64 = 3.0;
 const GROUP: f64 = 1.0;
 const ALTERNATIVES: f64 = 1.0;
 const REPETITION: f64 = 2.0;
-/// What is counted takes as much as all its rounds, unless it may pass over a text of this length.
+/// A counted element takes as much as all its rounds, unless it may pass over a text of this length.
 const SHORT: f64 = 256.0;
 
-/// What a match takes of the stack.
+/// The stack that a match takes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StackUse {
     /// Words for a text of any length.

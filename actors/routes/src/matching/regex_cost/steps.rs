@@ -5,11 +5,11 @@
 //! cannot be taken for more of it, else as many as it can be long.
 
 use super::{
-    Compared,
+    compared::Compared,
     node::{Bytes, Node, first_of},
 };
 
-/// What an element costs each time it is entered.
+/// The cost of an element each time it is entered.
 #[derive(Clone, Copy)]
 struct Cost {
     steps: f64,
@@ -19,23 +19,23 @@ struct Cost {
     once: f64,
 }
 
-/// What is matched: the longest text, and of what.
+/// The text that is matched: the longest one, and of which bytes.
 #[derive(Clone, Copy)]
 struct ComparedText {
     length: f64,
     with: Compared,
 }
 
-/// What stands behind an element.
+/// The elements behind an element.
 #[derive(Clone, Copy)]
 struct Behind {
-    /// What it can begin with.
+    /// The bytes that they can begin with.
     first: Bytes,
     /// Whether it can only fail before the text's end.
     is_end: bool,
 }
 
-/// What the next byte of a word costs beside its first: few texts come so far.
+/// The cost of the next byte of a word beside its first: few texts come so far.
 const NEXT_OF_WORD: f64 = 0.25;
 
 /// Steps for the worst text of `length` bytes.

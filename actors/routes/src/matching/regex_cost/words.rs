@@ -4,7 +4,7 @@
 //! behind a later one comes behind it, too, because words are as long wherever they stand.
 
 use super::{
-    Compared,
+    compared::Compared,
     node::{Bytes, Node},
 };
 use std::fmt::Write;
@@ -55,7 +55,7 @@ impl SoughtWords {
     }
 }
 
-/// What takes anything, also nothing.
+/// Whether an element takes anything, also nothing.
 fn is_gap(node: &Node) -> bool {
     matches!(node, Node::Repeat { least: 0, .. }) && node.takes_everything(Compared::Value)
 }

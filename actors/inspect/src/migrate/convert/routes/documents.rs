@@ -1,8 +1,8 @@
 //! The documents of a file, and which of them routes can take the place of.
 
-use super::{
+use crate::migrate::convert::{
     edit::{self, ManifestInFile},
-    is_of_kind,
+    manifest::is_of_kind,
 };
 use serde_json::Value;
 

@@ -1,6 +1,7 @@
 //! What Ingresses of a namespace say of a host for each other: the route model is asked, as it is for Ingresses that are served.
 
-use super::{NotedIngress, annotations_of, manifest::with_numbers};
+use super::{manifest::with_numbers, noted::NotedIngress};
+use crate::migrate::convert::manifest::annotations_of;
 use haptic_routes::{
     class::Classes,
     contest::Age,

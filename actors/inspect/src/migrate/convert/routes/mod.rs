@@ -12,6 +12,7 @@ mod hosts;
 mod leftovers;
 mod manifest;
 mod matches;
+mod noted;
 mod order;
 mod outcomes;
 mod paths;
@@ -22,15 +23,16 @@ mod staying;
 mod written;
 
 use super::{
-    Family, annotations_of,
+    Family,
     edit::{self, ManifestInFile},
-    is_of_classes, is_of_kind, name_of,
+    manifest::{is_of_classes, is_of_kind, name_of},
 };
 use crate::migrate::with_data;
 use documents::{documents, has_alias, marker_of, refusal_of};
 use haptic_model::{ActiveConfig, Snapshots};
 use haptic_routes::{class::Classes, options::Settings};
 use manifest::MovedIngress;
+use noted::NotedIngress;
 use outcomes::{IngressOutcome, IngressRoutes};
 use serde_json::{Map, Value, json};
 use services::NotedServices;
@@ -109,16 +111,6 @@ pub struct RouteConverter {
     outcomes: OnceCell<Vec<IngressOutcome>>,
     /// Ingresses of these classes alone, of whatever is noted then; all where it is empty.
     pub classes: Vec<String>,
-}
-
-/// An Ingress that is to become routes.
-#[derive(Debug)]
-struct NotedIngress {
-    namespace: String,
-    name: String,
-    value: Value,
-    /// As far as routes are made of it, or why none are.
-    ingress: Result<MovedIngress, String>,
 }
 
 /// A file with routes.

@@ -1,14 +1,16 @@
 //! What becomes of all Ingresses together: of some others decide whether they stay, and what their routes are called.
 
 use super::{
-    NotedIngress, RouteConverter, annotations_of,
+    RouteConverter,
     hosts::KnownHosts,
     leftovers::Leftovers,
     manifest::{MovedIngress, MovedPath},
+    noted::NotedIngress,
     order::{self, AskedPath},
     rules::{HostRules, RuleMaker},
     staying::{StayingIngress, beside_others},
 };
+use crate::migrate::convert::manifest::annotations_of;
 use haptic_model::{FindingKind, host_name::is_host};
 use haptic_routes::{
     families::{About, FamilySettings, ForeignOptions, convert::keys_naming_objects},

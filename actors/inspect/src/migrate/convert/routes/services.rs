@@ -1,6 +1,7 @@
 //! What Services among the manifests say.
 
-use super::{annotations_of, manifest::MovedIngress, name_of};
+use super::manifest::MovedIngress;
+use crate::migrate::convert::manifest::{annotations_of, name_of};
 use haptic_routes::options::{PREFIX, Settings, Written, level::Level};
 use serde_json::Value;
 use std::{

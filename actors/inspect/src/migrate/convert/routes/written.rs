@@ -1,10 +1,12 @@
 //! Routes of groups of hosts, as manifests.
 
 use super::{
-    Family, IN_CLEAR, NotedIngress, OVER_TLS, RouteConverter, annotations_of,
+    Family, IN_CLEAR, OVER_TLS, RouteConverter,
+    noted::NotedIngress,
     outcomes::RulesOfHosts,
     route_names::{RouteNames, tail_of},
 };
+use crate::migrate::convert::manifest::annotations_of;
 use crate::migrate::verdicts::CLASS_ANNOTATION;
 use haptic_routes::options::PREFIX;
 use serde_json::{Map, Value, json};

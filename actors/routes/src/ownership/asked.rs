@@ -1,7 +1,7 @@
-//! What any object asks for, as stores: a template that needs to know reads one object of them, not all routes.
+//! The options that any object asks for, as stores: a template that needs to know reads one object of them, not all routes.
 
-use super::auth;
-use crate::{claims::Claims, ownership::memory::Clock};
+use super::memory::Clock;
+use crate::claims::{Claims, auth};
 use haptic_model::{Object, ObjectRef, Snapshot};
 use std::{
     collections::BTreeMap,
@@ -9,23 +9,23 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What those ask for whose routes no key finds, or keys of other kinds than exact paths and prefixes.
+/// The option of those whose routes no key finds, or keys of other kinds than exact paths and prefixes.
 const LISTS: &str = "path-lists";
 
-/// Things, each with what its object says.
-pub(crate) type Things = BTreeMap<Arc<ObjectRef>, Arc<[u8]>>;
+/// Objects of a store, each with its JSON.
+pub(crate) type DemandedObjects = BTreeMap<Arc<ObjectRef>, Arc<[u8]>>;
 
-/// Things that objects ask for, how many objects each, and an object for each thing. What nobody asks for any more stays for the
-/// time of the hold: lines of HAProxy's that come with a thing and go with it would take a reload each time.
+/// Objects that others ask for, and how many ask for each. One that nobody asks for any more stays for the time of the hold: lines of
+/// HAProxy's that come and go with it would take a reload each time.
 #[derive(Clone, Debug)]
-pub(crate) struct CountedThings {
+pub(crate) struct UsageCounts {
     counts: BTreeMap<Arc<ObjectRef>, usize>,
-    /// What nobody asks for, and since when.
+    /// Those that nobody asks for, and since when.
     left: BTreeMap<Arc<ObjectRef>, (Instant, Arc<[u8]>)>,
     store: Snapshot,
 }
 
-impl Default for CountedThings {
+impl Default for UsageCounts {
     fn default() -> Self {
         let mut store = Snapshot::full();
         store.set_synced();
@@ -33,8 +33,8 @@ impl Default for CountedThings {
     }
 }
 
-impl CountedThings {
-    /// An object for each thing.
+impl UsageCounts {
+    /// All of them, as a store.
     pub(crate) fn store(&self) -> &Snapshot {
         &self.store
     }
@@ -42,37 +42,37 @@ impl CountedThings {
     /// The same with all objects to come: what stays for a while stays.
     pub(crate) fn emptied(&self) -> Self {
         let mut emptied = Self { left: self.left.clone(), ..Self::default() };
-        for (thing, (_, json)) in &self.left {
-            emptied.enter(thing, json.clone());
+        for (object, (_, json)) in &self.left {
+            emptied.enter(object, json.clone());
         }
         emptied
     }
 
-    pub(crate) fn add(&mut self, things: Things) {
-        for (thing, json) in things {
-            let count = self.counts.entry(thing.clone()).or_default();
+    pub(crate) fn add(&mut self, objects: DemandedObjects) {
+        for (object, json) in objects {
+            let count = self.counts.entry(object.clone()).or_default();
             *count += 1;
-            if *count == 1 && self.left.remove(&thing).is_none_or(|(_, before)| before != json) {
-                self.enter(&thing, json);
+            if *count == 1 && self.left.remove(&object).is_none_or(|(_, before)| before != json) {
+                self.enter(&object, json);
             }
         }
     }
 
-    fn enter(&mut self, thing: &Arc<ObjectRef>, json: Arc<[u8]>) {
-        let namespace = Some(&thing.namespace).filter(|namespace| !namespace.is_empty());
-        let key = namespace.into_iter().chain([&thing.name]).cloned().collect();
-        self.store.apply(Object { reference: thing.clone(), version: 0, json: json.into() }, key);
+    fn enter(&mut self, object: &Arc<ObjectRef>, json: Arc<[u8]>) {
+        let namespace = Some(&object.namespace).filter(|namespace| !namespace.is_empty());
+        let key = namespace.into_iter().chain([&object.name]).cloned().collect();
+        self.store.apply(Object { reference: object.clone(), version: 0, json: json.into() }, key);
     }
 
-    pub(crate) fn remove(&mut self, things: Things, clock: Option<&Clock>) {
-        for (thing, json) in things {
-            let Some(count) = self.counts.get_mut(&thing) else { continue };
+    pub(crate) fn remove(&mut self, objects: DemandedObjects, clock: Option<&Clock>) {
+        for (object, json) in objects {
+            let Some(count) = self.counts.get_mut(&object) else { continue };
             *count -= 1;
             if *count == 0 {
-                self.counts.remove(&thing);
+                self.counts.remove(&object);
                 match clock {
-                    Some(clock) => drop(self.left.insert(thing, (clock.now, json))),
-                    None => drop(self.store.remove(&thing)),
+                    Some(clock) => drop(self.left.insert(object, (clock.now, json))),
+                    None => drop(self.store.remove(&object)),
                 }
             }
         }
@@ -82,8 +82,8 @@ impl CountedThings {
     pub(crate) fn forget(&mut self, clock: Option<&Clock>) {
         let is_over =
             |since: &Instant| clock.is_none_or(|clock| clock.now.duration_since(*since) >= clock.hold);
-        for (thing, _) in self.left.extract_if(.., |_, (since, _)| is_over(since)) {
-            self.store.remove(&thing);
+        for (object, _) in self.left.extract_if(.., |_, (since, _)| is_over(since)) {
+            self.store.remove(&object);
         }
     }
 
@@ -93,11 +93,11 @@ impl CountedThings {
     }
 }
 
-/// Which options any object asks for, and who is asked whether requests may pass.
+/// The options that any object asks for, and the services that are asked whether requests may pass.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Demands {
-    options: CountedThings,
-    targets: CountedThings,
+    options: UsageCounts,
+    targets: UsageCounts,
 }
 
 impl Demands {
@@ -134,7 +134,7 @@ impl Demands {
         self.targets.forget(clock);
     }
 
-    /// When the next thing is forgotten.
+    /// When the next one is forgotten.
     pub(crate) fn next(&self, hold: Duration) -> Option<Instant> {
         self.options.next(hold).into_iter().chain(self.targets.next(hold)).min()
     }
@@ -145,8 +145,8 @@ impl Demands {
     }
 }
 
-fn asked_by(namespace: &str, claims: &Claims) -> (Things, Things) {
-    let (mut options, mut targets) = (Things::new(), Things::new());
+fn asked_by(namespace: &str, claims: &Claims) -> (DemandedObjects, DemandedObjects) {
+    let (mut options, mut targets) = (DemandedObjects::new(), DemandedObjects::new());
     let option = |name: &str| (Arc::new(ObjectRef::new("options", "", name)), b"{}".as_slice().into());
     for group in &claims.groups {
         let url = group.options.get(auth::OPTION);

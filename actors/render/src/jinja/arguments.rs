@@ -1,12 +1,12 @@
-//! What filters and methods are given.
+//! The arguments of filters and methods.
 
-use crate::jinja::operand::Operand;
+use super::operand::Operand;
 use haptic_text::suggest::did_you_mean;
 use std::sync::Arc;
 
 /// Arguments of a filter, by place or by name.
 #[derive(Clone)]
-pub(in crate::jinja) struct FilterArguments<'p> {
+pub(super) struct FilterArguments<'p> {
     pub positional: Vec<Operand<'p>>,
     pub named: Vec<(Arc<str>, Operand<'p>)>,
 }
@@ -15,7 +15,7 @@ impl<'p> FilterArguments<'p> {
     /// Whether a filter that takes the parameters `known` takes what is given.
     ///
     /// # Errors
-    /// What it does not take.
+    /// The argument that it does not take.
     pub fn check(&self, filter: &str, known: &[&str]) -> Result<(), String> {
         if let Some((name, _)) = self.named.iter().find(|(name, _)| !known.contains(&&**name)) {
             let hint = did_you_mean(name, known.iter().copied());

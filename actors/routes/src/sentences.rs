@@ -1,11 +1,11 @@
-//! What is said of what an object does not get: little, and short, whatever the object holds.
+//! Sentences about an object: few, and short, whatever the object holds.
 
 use haptic_model::Finding;
 use std::{collections::HashSet, fmt::Display, sync::Arc};
 
-/// So many are told of an object.
+/// The most findings that are told of an object.
 const MOST: usize = 20;
-/// A value is quoted with so many bytes.
+/// The most bytes of a value that are quoted.
 const LONGEST: usize = 200;
 
 /// The first `MOST` findings, each once, and how many more there would be.
