@@ -70,14 +70,14 @@ async fn handled_of(begin: fn(&mut Context<Worker>) -> Work) -> Vec<u32> {
 #[actix::test]
 async fn each_result_is_handled() {
     assert_eq!(handled_of(|context| Work::start(context, ready(Done(7)))).await, [7, LAST]);
-    let items = || stream::iter([7, 8, 9].map(Done));
-    assert_eq!(handled_of(|context| Work::follow(context, items())).await, [7, 8, 9, LAST]);
+    let items = |context: &mut _| Work::follow(context, stream::iter([7, 8, 9].map(Done)));
+    assert_eq!(handled_of(items).await, [7, 8, 9, LAST]);
 }
 
 #[actix::test]
 async fn of_work_that_is_given_up_nothing_is_handled_that_was_there_already() {
-    let items = || stream::iter([GIVES_UP, 2, 3].map(Done));
-    assert_eq!(handled_of(|context| Work::follow(context, items())).await, [GIVES_UP, LAST]);
+    let items = |context: &mut _| Work::follow(context, stream::iter([GIVES_UP, 2, 3].map(Done)));
+    assert_eq!(handled_of(items).await, [GIVES_UP, LAST]);
 }
 
 #[actix::test]
