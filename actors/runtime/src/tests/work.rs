@@ -3,15 +3,17 @@
 use super::subject::supervision;
 use crate::{OwnHandle, Spec, Work, deliver, stats::lock};
 use actix::prelude::*;
-use futures::stream;
+use futures::{FutureExt, stream};
 use std::{
     future::ready,
     sync::{Arc, Mutex},
+    time::Duration,
 };
+use tokio::time::sleep;
 
 /// Given up when it is handled.
 const GIVES_UP: u32 = 1;
-/// Follows everything else.
+/// Comes when all else was there.
 const LAST: u32 = 99;
 
 #[derive(Message)]
@@ -30,7 +32,7 @@ impl Actor for Worker {
 
     fn started(&mut self, context: &mut Self::Context) {
         self.work = Some((self.begin)(context));
-        deliver(context, ready(Done(LAST)));
+        deliver(context, sleep(Duration::from_millis(1)).map(|()| Done(LAST)));
     }
 }
 
