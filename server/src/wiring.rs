@@ -1,16 +1,4 @@
-//! The pipeline, wired: what each actor subscribes to, and what it publishes.
-//!
-//! ```text
-//!  source ──> ConfigActor ──active config──┐                                    ┌─> DeployActor(pod a) ─> HAProxy
-//!  origin ──> WatchActor(ingresses) ─┐     v                                    ├─> DeployActor(pod b) ─> HAProxy
-//!         ──> WatchActor(services)  ─┼─> DebounceActor ─> RenderActor ─> ValidateActor
-//!         ──> WatchActor(...)       ─┤      Reconcile       rendered       candidate, validated
-//!  names  ──> ResolveActor ──────────┘
-//!  pods   ──> DiscoveryActor ──discovered pods─────────────────────────────────┤
-//!  lease  ──> LeaderActor ───────leadership─────────────────────────────────────┘
-//!  Secret ──> WebhookActor ──path, certificate──> admission webhook
-//!                     every stage ──Event──> CommentatorActor, MetricsActor
-//! ```
+//! The pipeline, wired: what each actor subscribes to, and what it publishes. `ARCHITECTURE.md` has the picture.
 //!
 //! Actors subscribe to [topics] where they are started, and each handler of an actor is one thing that it reacts to
 //! ([`haptic_runtime::messages`]). Addresses, publishers and subscriptions are constructor arguments; there is no registry.
@@ -44,6 +32,7 @@ use haptic_watch::{ObjectSource, Pool, RunningWatches, WatchSet, WatchSetActor};
 use haptic_webhook::{
     ReviewActor, ReviewQueue, WebhookActor, WebhookOptions,
     endpoint::{EndpointState, EndpointWriter},
+    render_cache::LiveTopics,
     service::checker_of_its_own,
 };
 use leading::{BeforeLeading, Leading, LeadingBy};
@@ -235,9 +224,9 @@ impl Wiring {
             &self.supervision,
             move |own| WebhookActor::new(own, options.clone()),
         );
-        let (readers, renderer) = (self.readers.clone(), render.mailbox());
+        let (topics, renderer) = (LiveTopics::of(&self.readers), render.mailbox());
         let checker = checker_of_its_own(checker);
-        let actor = move |own| ReviewActor::new(own, readers.clone(), renderer.clone(), checker.clone());
+        let actor = move |own| ReviewActor::new(own, topics.clone(), renderer.clone(), checker.clone());
         let review = self.on(&self.threads.lead).keep("review", actor);
         Some(ReviewQueue::of(&review, self.edges.stores.named().clone()))
     }
@@ -283,11 +272,13 @@ impl Wiring {
 
     /// Makes the newest valid configuration the active one, once its stores are read.
     fn activate(&self, active: Publisher<Option<Arc<ActiveConfig>>>) {
+        let active = Arc::new(active);
         Spec::named("activation")
-            .publishes(active)
             .subscribes(&self.readers.accepted)
             .subscribes(&self.readers.snapshots)
-            .start(&self.threads.intake, &self.supervision, ActivationActor::new);
+            .start(&self.threads.intake, &self.supervision, move |own| {
+                ActivationActor::new(own, Arc::clone(&active))
+            });
     }
 
     fn debounce(&self, render: &ActorHandle<RenderActor>) {
@@ -354,10 +345,11 @@ impl Wiring {
                 return None;
             }
         };
-        let arguments = DiscoveryArguments { client, ready: Arc::new(ready), events: self.events.clone() };
-        let spec = Spec::named("discovery").publishes(discovered).subscribes(&self.readers.config);
-        Some(spec.start(&self.threads.intake, &self.supervision, move |own, discovered| {
-            DiscoveryActor::new(own, arguments.clone(), discovered)
+        let (discovered, ready) = (Arc::new(discovered), Arc::new(ready));
+        let arguments = DiscoveryArguments { client, ready, events: self.events.clone() };
+        let spec = Spec::named("discovery").subscribes(&self.readers.config);
+        Some(spec.start(&self.threads.intake, &self.supervision, move |own| {
+            DiscoveryActor::new(own, arguments.clone(), Arc::clone(&discovered))
         }))
     }
 
@@ -377,8 +369,9 @@ impl Wiring {
             arbiter: self.threads.deploy.clone(),
             supervision: self.supervision.clone(),
         };
-        let actor = move |own, publishers| FleetActor::new(own, arguments.clone(), publishers);
-        Spec::named("fleet").publishes(publishers).subscribes(&self.edges.discovered).start(
+        let publishers = Arc::new(publishers);
+        let actor = move |own| FleetActor::new(own, arguments.clone(), Arc::clone(&publishers));
+        Spec::named("fleet").subscribes(&self.edges.discovered).start(
             &self.threads.deploy,
             &self.supervision,
             actor,

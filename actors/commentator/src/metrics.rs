@@ -3,7 +3,7 @@
 //! Everything is recorded through the `metrics` facade; who exports it is the binary's business. No label takes its
 //! values from users' data without a limit.
 
-mod table;
+pub mod table;
 
 pub use table::{Label, LabelValues, METRICS, Metric, MetricType, as_markdown, describe};
 
@@ -41,47 +41,47 @@ impl MetricsRecorder {
     /// Records one event.
     pub fn record(&mut self, event: &Event) {
         match event {
-            Event::ReconcileStarted { .. } => counter!("haptic_reconciliation_total").increment(1),
+            Event::ReconcileStarted { .. } => counter!(table::RECONCILIATION_TOTAL.name).increment(1),
             Event::Rendered { generation, took, kept, printed, uncacheable, .. } => {
                 self.rendered(*generation, *took);
-                counter!("haptic_render_blocks_total", "result" => "kept").increment(*kept as u64);
-                counter!("haptic_render_blocks_total", "result" => "printed").increment(*printed as u64);
+                counter!(table::RENDER_BLOCKS_TOTAL.name, "result" => "kept").increment(*kept as u64);
+                counter!(table::RENDER_BLOCKS_TOTAL.name, "result" => "printed").increment(*printed as u64);
                 self.uncacheable(uncacheable);
             }
-            Event::RenderDiffered { .. } => counter!("haptic_render_differences_total").increment(1),
+            Event::RenderDiffered { .. } => counter!(table::RENDER_DIFFERENCES_TOTAL.name).increment(1),
             Event::RenderFailed { diagnostics, .. } => {
-                counter!("haptic_reconciliation_errors_total").increment(1);
+                counter!(table::RECONCILIATION_ERRORS_TOTAL.name).increment(1);
                 diagnostics.iter().filter_map(Limit::passed).for_each(limit_reached);
             }
             Event::QuarantineChanged { entered, .. } => {
                 entered.iter().filter_map(|entered| Limit::passed(&entered.why)).for_each(limit_reached);
-                counter!("haptic_quarantines_total")
+                counter!(table::QUARANTINES_TOTAL.name)
                     .increment(u64::try_from(entered.len()).unwrap_or(u64::MAX));
             }
             Event::Validated { generation, took, .. } => self.validated(*generation, *took),
             Event::ValidationFailed { generation, took, .. } => {
                 self.validated(*generation, *took);
-                counter!("haptic_validation_errors_total").increment(1);
-                counter!("haptic_reconciliation_errors_total").increment(1);
+                counter!(table::VALIDATION_ERRORS_TOTAL.name).increment(1);
+                counter!(table::RECONCILIATION_ERRORS_TOTAL.name).increment(1);
             }
             Event::Deployed { reload_kind, took, lag, .. } => deployed(*reload_kind, *took, *lag),
-            Event::TakenBack { .. } => counter!("haptic_generations_taken_back_total").increment(1),
-            Event::DriftFound { .. } => counter!("haptic_drift_total").increment(1),
+            Event::TakenBack { .. } => counter!(table::GENERATIONS_TAKEN_BACK_TOTAL.name).increment(1),
+            Event::DriftFound { .. } => counter!(table::DRIFT_TOTAL.name).increment(1),
             Event::DeployFailed { .. } => {
-                counter!("haptic_deployment_total").increment(1);
-                counter!("haptic_deployment_errors_total").increment(1);
+                counter!(table::DEPLOYMENT_TOTAL.name).increment(1);
+                counter!(table::DEPLOYMENT_ERRORS_TOTAL.name).increment(1);
             }
             Event::ActorRestarted { actor, .. } => restarted(actor),
             Event::Timed { part, took, .. } => stage(part.name(), *took),
             Event::Planned { kind, took, .. } => {
                 stage("plan", *took);
-                counter!("haptic_plans_total", "kind" => *kind).increment(1);
+                counter!(table::PLANS_TOTAL.name, "kind" => *kind).increment(1);
             }
             Event::Waited { stage, took } => waited(stage.name(), *took),
-            Event::ConfigAccepted { .. } => counter!("haptic_config_accepted_total").increment(1),
-            Event::ConfigRejected { .. } => counter!("haptic_config_rejected_total").increment(1),
+            Event::ConfigAccepted { .. } => counter!(table::CONFIG_ACCEPTED_TOTAL.name).increment(1),
+            Event::ConfigRejected { .. } => counter!(table::CONFIG_REJECTED_TOTAL.name).increment(1),
             Event::WatchFailed { resource, .. } => {
-                counter!("haptic_watch_errors_total", "type" => resource.to_string()).increment(1);
+                counter!(table::WATCH_ERRORS_TOTAL.name, "type" => resource.to_string()).increment(1);
             }
             Event::MassDeletionHeld { missing } => held_deletions(&missing.resource, missing.missing),
             Event::MassDeletionEnded { resource, .. } => held_deletions(resource, 0),
@@ -89,17 +89,17 @@ impl MetricsRecorder {
             Event::LeftOut { resource, counts } => {
                 for (limit, count) in counts {
                     let labels = [("type", resource.to_string()), ("limit", limit.name().to_owned())];
-                    gauge!("haptic_left_out_objects", &labels).set(as_number(*count));
+                    gauge!(table::LEFT_OUT_OBJECTS.name, &labels).set(as_number(*count));
                 }
             }
-            Event::ObjectMalformed { .. } => counter!("haptic_malformed_objects_total").increment(1),
+            Event::ObjectMalformed { .. } => counter!(table::MALFORMED_OBJECTS_TOTAL.name).increment(1),
             Event::ElectionTroubled { why: Some(_), .. } => {
-                counter!("haptic_lease_errors_total").increment(1);
+                counter!(table::LEASE_ERRORS_TOTAL.name).increment(1);
             }
             Event::Kept { by, bytes } => {
-                gauge!("haptic_kept_bytes", "by" => by.name()).set(as_number(*bytes))
+                gauge!(table::KEPT_BYTES.name, "by" => by.name()).set(as_number(*bytes))
             }
-            Event::LeadershipChanged { .. } => counter!("haptic_leader_transitions_total").increment(1),
+            Event::LeadershipChanged { .. } => counter!(table::LEADER_TRANSITIONS_TOTAL.name).increment(1),
             _ => {}
         }
     }
@@ -121,49 +121,50 @@ impl MetricsRecorder {
                 count;
         }
         for (template, count) in &counts {
-            gauge!("haptic_render_untracked_blocks", "template" => template.clone()).set(as_number(*count));
+            gauge!(table::RENDER_UNTRACKED_BLOCKS.name, "template" => template.clone())
+                .set(as_number(*count));
         }
         self.uncacheable = counts.into_keys().collect();
     }
 
     fn validated(&mut self, generation: Generation, took: Duration) {
         stage("validate", took);
-        counter!("haptic_validation_total").increment(1);
+        counter!(table::VALIDATION_TOTAL.name).increment(1);
         if let Some(render) = self.rendered.remove(&generation) {
-            histogram!("haptic_reconciliation_duration_seconds").record(render + took);
+            histogram!(table::RECONCILIATION_DURATION_SECONDS.name).record(render + took);
         }
     }
 }
 
 fn deployed(reload: Option<&'static str>, took: Duration, lag: Option<Duration>) {
     stage("deploy", took);
-    counter!("haptic_deployment_total").increment(1);
-    histogram!("haptic_deployment_duration_seconds").record(took);
+    counter!(table::DEPLOYMENT_TOTAL.name).increment(1);
+    histogram!(table::DEPLOYMENT_DURATION_SECONDS.name).record(took);
     if let Some(lag) = lag {
-        histogram!("haptic_convergence_lag_seconds").record(lag);
+        histogram!(table::CONVERGENCE_LAG_SECONDS.name).record(lag);
     }
     if let Some(reason) = reload {
-        counter!("haptic_reloads_total", "reason" => reason).increment(1);
+        counter!(table::RELOADS_TOTAL.name, "reason" => reason).increment(1);
     }
 }
 
 /// Counts the restart of an actor; observers, whom nobody tells of their own, call it themselves.
 pub fn restarted(actor: &str) {
-    counter!("haptic_actor_restarts_total", "actor" => stage_of(actor)).increment(1);
+    counter!(table::ACTOR_RESTARTS_TOTAL.name, "actor" => stage_of(actor)).increment(1);
 }
 
 /// Records for how long something waited until `stage` began with it.
 pub(crate) fn waited(stage: &'static str, took: Duration) {
-    histogram!("haptic_queue_wait_seconds", "stage" => stage).record(took);
+    histogram!(table::QUEUE_WAIT_SECONDS.name, "stage" => stage).record(took);
 }
 
 fn limit_reached(limit: Limit) {
-    counter!("haptic_limits_reached_total", "limit" => limit.name()).increment(1);
+    counter!(table::LIMITS_REACHED_TOTAL.name, "limit" => limit.name()).increment(1);
 }
 
 /// Resources are named by the configuration.
 fn held_deletions(resource: &str, objects: usize) {
-    gauge!("haptic_held_deletions", "type" => resource.to_owned()).set(as_number(objects));
+    gauge!(table::HELD_DELETIONS.name, "type" => resource.to_owned()).set(as_number(objects));
 }
 
 /// An actor's name without the pod or resource it works for: pods come and go, series would only come.
@@ -189,16 +190,16 @@ pub struct Now<'n> {
 /// Records what is the case: call it at each scrape.
 pub fn record_now(now: &Now<'_>) {
     let Now { events, actors, leads, held_back, findings } = *now;
-    gauge!("haptic_leader").set(f64::from(u8::from(leads)));
-    gauge!("haptic_quarantined_objects").set(as_number(held_back));
+    gauge!(table::LEADER.name).set(f64::from(u8::from(leads)));
+    gauge!(table::QUARANTINED_OBJECTS.name).set(as_number(held_back));
     for (kind, count) in findings.counts() {
-        gauge!("haptic_findings", "kind" => kind.name()).set(as_number(count));
+        gauge!(table::FINDINGS.name, "kind" => kind.name()).set(as_number(count));
     }
-    gauge!("haptic_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
-    gauge!("haptic_event_subscribers").set(as_number(events.observers()));
-    counter!("haptic_events_published_total").absolute(events.emitted());
+    gauge!(table::BUILD_INFO.name, "version" => env!("CARGO_PKG_VERSION")).set(1.0);
+    gauge!(table::EVENT_SUBSCRIBERS.name).set(as_number(events.observers()));
+    counter!(table::EVENTS_PUBLISHED_TOTAL.name).absolute(events.emitted());
     for (observer, lost) in events.losses() {
-        counter!("haptic_events_dropped_total", "observer" => observer.to_owned()).absolute(lost);
+        counter!(table::EVENTS_DROPPED_TOTAL.name, "observer" => observer.to_owned()).absolute(lost);
     }
     let mut deepest: BTreeMap<String, usize> = BTreeMap::new();
     for actor in actors {
@@ -206,7 +207,7 @@ pub fn record_now(now: &Now<'_>) {
         *depth = actor.mailbox.max(*depth);
     }
     for (actor, depth) in deepest {
-        gauge!("haptic_mailbox_depth", "actor" => actor).set(as_number(depth));
+        gauge!(table::MAILBOX_DEPTH.name, "actor" => actor).set(as_number(depth));
     }
 }
 
@@ -216,18 +217,19 @@ pub type PodLag = (String, Duration);
 /// The lag of each pod's newest generation, in Prometheus' text format.
 #[must_use]
 pub fn pod_lags(pods: impl IntoIterator<Item = PodLag>) -> String {
-    written(table::POD_LAG, "pod", pods.into_iter().map(|(pod, lag)| (pod, lag.as_secs_f64())))
+    written(&table::POD_CONVERGENCE_LAG_SECONDS, pods.into_iter().map(|(pod, lag)| (pod, lag.as_secs_f64())))
 }
 
 /// How many objects there are of each watched resource, the same way: the series of a resource ends with its watch.
 #[must_use]
 pub fn store_sizes(stores: impl IntoIterator<Item = (String, usize)>) -> String {
-    written(table::STORE_SIZE, "type", stores.into_iter().map(|(name, count)| (name, as_number(count))))
+    written(&table::RESOURCE_COUNT, stores.into_iter().map(|(name, count)| (name, as_number(count))))
 }
 
 /// A gauge with one label, in Prometheus' text format.
-fn written(name: &str, label: &str, series: impl Iterator<Item = (String, f64)>) -> String {
-    let help = METRICS.iter().find(|metric| metric.name == name).map_or("", |metric| metric.help);
+fn written(metric: &Metric, series: impl Iterator<Item = (String, f64)>) -> String {
+    let Metric { name, help, labels, .. } = metric;
+    let label = labels.first().map_or("", |label| label.name);
     let mut text = format!("# HELP {name} {help}\n# TYPE {name} gauge\n");
     for (of, value) in series {
         text.push_str(&format!("{name}{{{label}={of:?}}} {value}\n"));
@@ -236,7 +238,7 @@ fn written(name: &str, label: &str, series: impl Iterator<Item = (String, f64)>)
 }
 
 fn stage(name: &'static str, took: Duration) {
-    histogram!("haptic_stage_duration_seconds", "stage" => name).record(took);
+    histogram!(table::STAGE_DURATION_SECONDS.name, "stage" => name).record(took);
 }
 
 /// Counts of objects are far below 2^53, where `f64` would lose them.

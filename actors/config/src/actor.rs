@@ -6,20 +6,40 @@ use crate::{
     candidate::ConfigCandidate,
     intake::{ConfigState, Intake, IntakeStep, ObservedConfig, SourceState},
     source::ConfigSource,
-    validators::{self, Validator},
+    validators::{self, Validator, ValidatorResponses},
 };
 use actix::prelude::*;
+use futures::FutureExt;
 use haptic_model::{
     Event, Remarks,
     config::Credentials,
     config::{AcceptedConfig, ConfigVerdict},
 };
-use haptic_runtime::{Envelope, Events, OwnHandle, Publisher, Topic, topic};
+use haptic_runtime::{Envelope, Events, OwnHandle, Publisher, Topic, deliver, topic};
 use std::{sync::Arc, time::Duration};
 use tokio::task::{AbortHandle, JoinHandle};
 
 /// The source sees something else.
 type ConfigObserved = Envelope<SourceState>;
+
+/// The task that observes the source has ended, which it never should.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct ObservingEnded;
+
+/// Validators have answered, or had the time to.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct ValidatorsAnswered {
+    candidate: ConfigCandidate,
+    credentials: Credentials,
+    answers: ValidatorResponses,
+}
+
+/// Validators that did not answer are to be asked again.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct AskAgain;
 
 /// What a [`ConfigActor`] is built from; the same for each of its lives.
 #[derive(Clone, Debug)]
@@ -95,24 +115,13 @@ impl ConfigActor {
         credentials: Credentials,
         context: &mut Context<Self>,
     ) {
-        let (asked, spec) = (self.options.validators.clone(), candidate.spec.clone());
-        let answers = async move { validators::scatter_gather(&asked, &spec, validators::TIME_LIMIT).await };
-        context.wait(answers.into_actor(self).map(move |answers, actor, context| {
-            let is_complete = answers.is_complete();
-            let (accepted, events) = actor.intake.validated(candidate, &credentials, answers);
-            if let Some(accepted) = accepted {
-                actor.options.accepted.publish(Some(AcceptedConfig(accepted)));
-            }
-            actor.publish_state();
-            for event in events {
-                actor.options.events.emit(event);
-            }
-            if is_complete {
-                actor.refresh(context);
-            } else {
-                context.run_later(ASKED_AGAIN_AFTER, Self::refresh);
-            }
-        }));
+        let asked = self.options.validators.clone();
+        let answered = async move {
+            let answers = validators::scatter_gather(&asked, &candidate.spec, validators::TIME_LIMIT).await;
+            ValidatorsAnswered { candidate, credentials, answers }
+        };
+        let answered = answered.into_actor(self);
+        context.wait(answered.map(|answered, actor, context| actor.handle(answered, context)));
     }
 
     fn publish_state(&self) {
@@ -136,10 +145,7 @@ impl Actor for ConfigActor {
             Some((ConfigObserved::new(observed.changed().await), observed))
         }));
         if let Some(observing) = self.observing.take() {
-            context.spawn(observing.into_actor(self).map(|_, _, context| {
-                tracing::error!("the task that observes the configuration ended; starting over");
-                context.stop();
-            }));
+            deliver(context, observing.map(|_| ObservingEnded));
         }
         self.publish_state();
         self.refresh(context);
@@ -157,6 +163,45 @@ impl Handler<ConfigObserved> for ConfigActor {
 
     fn handle(&mut self, _: ConfigObserved, context: &mut Self::Context) {
         self.own.received::<ConfigObserved>(context);
+        self.refresh(context);
+    }
+}
+
+impl Handler<ObservingEnded> for ConfigActor {
+    type Result = ();
+
+    fn handle(&mut self, _: ObservingEnded, context: &mut Self::Context) {
+        tracing::error!("the task that observes the configuration ended; starting over");
+        context.stop();
+    }
+}
+
+impl Handler<ValidatorsAnswered> for ConfigActor {
+    type Result = ();
+
+    fn handle(&mut self, answered: ValidatorsAnswered, context: &mut Self::Context) {
+        let ValidatorsAnswered { candidate, credentials, answers } = answered;
+        let is_complete = answers.is_complete();
+        let (accepted, events) = self.intake.validated(candidate, &credentials, answers);
+        if let Some(accepted) = accepted {
+            self.options.accepted.publish(Some(AcceptedConfig(accepted)));
+        }
+        self.publish_state();
+        for event in events {
+            self.options.events.emit(event);
+        }
+        if is_complete {
+            self.refresh(context);
+        } else {
+            context.notify_later(AskAgain, ASKED_AGAIN_AFTER);
+        }
+    }
+}
+
+impl Handler<AskAgain> for ConfigActor {
+    type Result = ();
+
+    fn handle(&mut self, _: AskAgain, context: &mut Self::Context) {
         self.refresh(context);
     }
 }

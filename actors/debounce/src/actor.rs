@@ -5,13 +5,14 @@ use crate::{
     schedule::{Intervals, Schedule, ScheduleAction},
 };
 use actix::prelude::*;
+use futures::FutureExt;
 use haptic_model::{
     ActiveConfig, Event, FailedReloads, FailureReports, Fleet, Generation, Quarantine, Snapshots,
     figure::TimedPart,
     pipeline::{Cause, Reconcile, RenderEnded, RenderOrder, Validated},
 };
 use haptic_runtime::{
-    Alarm, Envelope, Events, Lost, Mailbox, OwnHandle,
+    Alarm, Envelope, Events, Lost, Mailbox, OwnHandle, Work, deliver,
     messages::{
         BundleValidated, ConfigActivated, FailuresReported, FleetChanged, QuarantineChanged, ReloadsFailed,
         RenderRequested, StoresChanged,
@@ -65,8 +66,8 @@ pub struct DebounceActor {
     pending: Option<StoreTotals>,
     /// Asks the schedule again.
     alarm: Alarm,
-    /// When the last render is to be made again though nothing changes.
-    again: Option<Instant>,
+    /// Waits until the last render is to be made again though nothing changes.
+    again: Option<Work>,
 }
 
 /// What the next render is made from. `None`: not received yet in this life.
@@ -87,6 +88,26 @@ struct StoreTotals {
     /// When the first was received.
     first: std::time::Instant,
 }
+
+/// A render that was ordered has ended, or its order was lost.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct RenderAnswered {
+    generation: Generation,
+    /// When it was ordered.
+    started: Instant,
+    answer: Result<RenderEnded, Lost>,
+}
+
+/// What is quarantined is to be tried again.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct QuarantineDue;
+
+/// A reconcile whose order was lost is to be tried again.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct LostReconcileDue;
 
 /// Shown at `/debug/actors`.
 #[derive(Serialize)]
@@ -201,9 +222,7 @@ impl DebounceActor {
         let span = tracing::info_span!("reconcile", generation = generation.0);
         let started = Instant::now();
         let rendered = span.in_scope(|| self.options.render.send(Envelope::new(order)));
-        context.spawn(rendered.into_actor(self).map(move |answer, actor, context| {
-            actor.ended(generation, started, answer, context);
-        }));
+        deliver(context, rendered.map(move |answer| RenderAnswered { generation, started, answer }));
     }
 
     /// The order of the next render. `None`: there is no configuration, and the gate is closed.
@@ -230,40 +249,10 @@ impl DebounceActor {
         })
     }
 
-    fn ended(
-        &mut self,
-        generation: Generation,
-        started: Instant,
-        answer: Result<RenderEnded, Lost>,
-        context: &mut Context<Self>,
-    ) {
-        let now = Instant::now();
-        self.schedule.finished(now, now.duration_since(started));
-        match answer {
-            Ok(RenderEnded { again_after }) => self.render_again(again_after, context),
-            Err(lost) => {
-                tracing::warn!(generation = generation.0, %lost, retry_in = ?RETRY_LOST, "a reconcile was lost and is tried again");
-                context.run_later(RETRY_LOST, |actor, context| {
-                    actor.note(Cause::other("the reconcile before was lost"));
-                    actor.advance(context);
-                });
-            }
-        }
-        self.advance(context);
-    }
-
     /// What is held back is tried again by itself, unless a render comes first that says otherwise.
     fn render_again(&mut self, after: Option<Duration>, context: &mut Context<Self>) {
-        let due = after.map(|after| Instant::now() + after);
-        self.again = due;
-        let Some(after) = after else { return };
-        context.run_later(after, move |actor, context| {
-            if actor.again == due {
-                actor.again = None;
-                actor.note(Cause::other("quarantine"));
-                actor.advance(context);
-            }
-        });
+        let due = after.map(|after| tokio::time::sleep(after).map(|()| QuarantineDue));
+        self.again = due.map(|due| Work::start(context, due));
     }
 
     fn show(&self) {
@@ -278,6 +267,42 @@ impl DebounceActor {
 }
 
 haptic_runtime::supervised!(DebounceActor);
+
+impl Handler<RenderAnswered> for DebounceActor {
+    type Result = ();
+
+    fn handle(&mut self, answered: RenderAnswered, context: &mut Self::Context) {
+        let RenderAnswered { generation, started, answer } = answered;
+        let now = Instant::now();
+        self.schedule.finished(now, now.duration_since(started));
+        match answer {
+            Ok(RenderEnded { again_after }) => self.render_again(again_after, context),
+            Err(lost) => {
+                tracing::warn!(generation = generation.0, %lost, retry_in = ?RETRY_LOST, "a reconcile was lost and is tried again");
+                context.notify_later(LostReconcileDue, RETRY_LOST);
+            }
+        }
+        self.advance(context);
+    }
+}
+
+impl Handler<QuarantineDue> for DebounceActor {
+    type Result = ();
+
+    fn handle(&mut self, _: QuarantineDue, context: &mut Self::Context) {
+        self.note(Cause::other("quarantine"));
+        self.advance(context);
+    }
+}
+
+impl Handler<LostReconcileDue> for DebounceActor {
+    type Result = ();
+
+    fn handle(&mut self, _: LostReconcileDue, context: &mut Self::Context) {
+        self.note(Cause::other("the reconcile before was lost"));
+        self.advance(context);
+    }
+}
 
 impl Handler<ConfigActivated> for DebounceActor {
     type Result = ();

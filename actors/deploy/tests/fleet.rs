@@ -124,11 +124,10 @@ fn scene() -> Scene {
         arbiter: arbiter.clone(),
         supervision: supervision.clone(),
     };
-    let actor = Spec::named("fleet").publishes(publishers).subscribes(&pods).start(
-        &arbiter,
-        &supervision,
-        move |own, publishers| FleetActor::new(own, arguments.clone(), publishers),
-    );
+    let publishers = Arc::new(publishers);
+    let actor = Spec::named("fleet").subscribes(&pods).start(&arbiter, &supervision, move |own| {
+        FleetActor::new(own, arguments.clone(), Arc::clone(&publishers))
+    });
     Scene {
         discovered,
         events: received,

@@ -7,7 +7,7 @@ mod addresses;
 mod events;
 mod status;
 
-pub(crate) use addresses::AddressTask;
+pub(crate) use addresses::{AddressTask, WrittenAddresses};
 pub(crate) use events::{EventTask, standing};
 pub(crate) use status::StatusTask;
 

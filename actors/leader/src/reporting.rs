@@ -66,8 +66,8 @@ pub struct GatewayReporting {
     pub failures: BTreeMap<Report, String>,
 }
 
-/// Records whether a report was written, and logs trouble when it begins and when it changes.
-pub(crate) fn record(reporting: &Publisher<Reporting>, what: Report, done: Result<(), String>) {
+/// Records whether a report was written, and logs trouble when it begins and when it changes; whether that is news.
+pub(crate) fn record(reporting: &Publisher<Reporting>, what: Report, done: Result<(), String>) -> bool {
     let before = reporting.latest();
     let mut now = Reporting::clone(&before);
     match done {
@@ -79,7 +79,7 @@ pub(crate) fn record(reporting: &Publisher<Reporting>, what: Report, done: Resul
     {
         tracing::warn!("{}: {why}", what.failure());
     }
-    reporting.publish_if_changed(now);
+    reporting.publish_if_changed(now)
 }
 
 #[cfg(test)]

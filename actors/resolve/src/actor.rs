@@ -3,14 +3,13 @@
 use crate::{
     dns::Dns,
     resolution::{Resolution, ResolvedNames, question},
+    table::LookupResponse,
 };
-use actix::{
-    fut::{ActorFutureExt, wrap_future},
-    prelude::*,
-};
+use actix::prelude::*;
+use futures::FutureExt;
 use haptic_model::{Snapshots, config::AcceptedConfig};
 use haptic_runtime::{
-    Alarm, OwnHandle, Publisher,
+    Alarm, OwnHandle, Publisher, deliver,
     messages::{ConfigAccepted, StoresChanged},
 };
 use std::sync::Arc;
@@ -37,6 +36,11 @@ pub struct ResolveActor {
     alarm: Alarm,
 }
 
+/// A name server says what a name leads to.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct NameAnswered(Arc<str>, LookupResponse);
+
 impl ResolveActor {
     /// An actor that knows what the one before it published.
     #[must_use]
@@ -62,11 +66,8 @@ impl ResolveActor {
             self.dns = Dns::of_system();
         }
         for name in due {
-            let asked = wrap_future::<_, Self>(question(self.dns.clone(), name));
-            context.spawn(asked.map(|(name, answer), actor, context| {
-                actor.resolution.answered(&name, answer, Instant::now());
-                actor.advance(context);
-            }));
+            let asked = question(self.dns.clone(), name);
+            deliver(context, asked.map(|(name, answer)| NameAnswered(name, answer)));
         }
         if let Some(known) = self.resolution.take_news(now) {
             self.options.names.publish_if_changed(Some(Arc::new(known)));
@@ -94,6 +95,15 @@ impl Handler<StoresChanged> for ResolveActor {
 
     fn handle(&mut self, stores: StoresChanged, context: &mut Self::Context) {
         self.stores = stores.payload;
+        self.advance(context);
+    }
+}
+
+impl Handler<NameAnswered> for ResolveActor {
+    type Result = ();
+
+    fn handle(&mut self, NameAnswered(name, answer): NameAnswered, context: &mut Self::Context) {
+        self.resolution.answered(&name, answer, Instant::now());
         self.advance(context);
     }
 }

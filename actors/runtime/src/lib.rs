@@ -42,7 +42,7 @@ pub use spec::Spec;
 pub use stats::{ActorState, Lifecycle};
 pub use supervisor::{Restart, Supervision, Supervisor};
 pub use topic::{Publisher, Topic, topic};
-pub use work::Work;
+pub use work::{Work, deliver};
 pub use yield_every::YieldEvery;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! How an actor is started: its name and bounds, what it subscribes to, what it publishes, how it is built.
+//! How an actor is started: its name and bounds, what it subscribes to, how it is built.
 
 use crate::{
     handle::{ActorHandle, OwnHandle, SupervisedActor},
@@ -9,23 +9,14 @@ use crate::{
 use actix::ArbiterHandle;
 use std::{fmt, sync::Arc, time::Duration};
 
-/// An actor as it is wired. One line says all that reaches it and all that it says.
-pub struct Spec<A: SupervisedActor, P = Silent> {
+/// An actor as it is wired: all topics that reach it. What it publishes through and whom it sends to, its factory has got.
+pub struct Spec<A: SupervisedActor> {
     pub(crate) name: Arc<str>,
     /// Messages the mailbox holds before senders wait, beside one for each sender.
     pub(crate) mailbox: usize,
     pub(crate) busy_bound: Duration,
     pub(crate) subscriptions: Vec<Declared<A>>,
-    publishers: P,
 }
-
-/// The actor publishes nothing, or its factory has got the publishers already.
-#[derive(Debug)]
-pub struct Silent;
-
-/// The actor publishes through these: one [`crate::Publisher`], or a struct of them.
-#[derive(Debug)]
-pub struct Publishes<P>(Arc<P>);
 
 impl<A: SupervisedActor> Spec<A> {
     /// A spec with room for 16 messages and a busy bound of 4 seconds: a stuck actor is reported within 5. The name is shown in logs,
@@ -33,14 +24,7 @@ impl<A: SupervisedActor> Spec<A> {
     #[must_use]
     pub fn named(name: impl Into<Arc<str>>) -> Self {
         let (mailbox, busy_bound) = (16, Duration::from_secs(4));
-        Self { name: name.into(), mailbox, busy_bound, subscriptions: Vec::new(), publishers: Silent }
-    }
-
-    /// With what the actor publishes. All its lives share it.
-    #[must_use]
-    pub fn publishes<P>(self, publishers: P) -> Spec<A, Publishes<P>> {
-        let Self { name, mailbox, busy_bound, subscriptions, publishers: Silent } = self;
-        Spec { name, mailbox, busy_bound, subscriptions, publishers: Publishes(Arc::new(publishers)) }
+        Self { name: name.into(), mailbox, busy_bound, subscriptions: Vec::new() }
     }
 
     /// Starts the actor on `arbiter` and keeps it. `factory` builds each of its lives from the same arguments: it must capture
@@ -53,9 +37,7 @@ impl<A: SupervisedActor> Spec<A> {
     ) -> ActorHandle<A> {
         Supervisor::start(arbiter, self, supervision, factory)
     }
-}
 
-impl<A: SupervisedActor, P> Spec<A, P> {
     /// With room for `messages`.
     #[must_use]
     pub fn mailbox(self, messages: usize) -> Self {
@@ -79,21 +61,7 @@ impl<A: SupervisedActor, P> Spec<A, P> {
     }
 }
 
-impl<A: SupervisedActor, P: Send + Sync + 'static> Spec<A, Publishes<P>> {
-    /// The same as [`Spec::start`], where each life gets what it publishes through.
-    pub fn start(
-        self,
-        arbiter: &ArbiterHandle,
-        supervision: &Supervision,
-        factory: impl Fn(OwnHandle<A>, Arc<P>) -> A + Send + Sync + 'static,
-    ) -> ActorHandle<A> {
-        let Self { name, mailbox, busy_bound, subscriptions, publishers: Publishes(publishers) } = self;
-        let spec = Spec { name, mailbox, busy_bound, subscriptions, publishers: Silent };
-        Supervisor::start(arbiter, spec, supervision, move |own| factory(own, Arc::clone(&publishers)))
-    }
-}
-
-impl<A: SupervisedActor, P> fmt::Debug for Spec<A, P> {
+impl<A: SupervisedActor> fmt::Debug for Spec<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Spec").field(&self.name).finish()
     }

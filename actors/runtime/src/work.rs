@@ -1,14 +1,14 @@
-//! What an actor does beside its messages: each result is handled by the actor, and nothing more comes once the work is dropped.
+//! What an actor does beside its messages. Its results are messages, too: a handler of the actor receives each of them.
+//!
+//! A result never waits in the mailbox. The work is polled with the actor, which handles the result in that moment: one of work that was given
+//! up meanwhile is never handled, and a full mailbox delays none.
 
 use crate::handle::SupervisedActor;
-use actix::{
-    AsyncContext, Context,
-    fut::{ActorFutureExt, ActorStreamExt, wrap_future, wrap_stream},
-};
+use actix::{AsyncContext, Context, Handler, Message};
 use futures::{
     Stream,
-    future::{AbortHandle, abortable},
-    stream,
+    future::AbortHandle,
+    stream::{self, abortable},
 };
 
 /// A future or a stream that an actor waits for in one of its fields. Dropping it gives it up, and its result is never handled.
@@ -17,30 +17,23 @@ use futures::{
 pub struct Work(AbortHandle);
 
 impl Work {
-    /// Begins `work`; the actor handles its result by `done`.
-    pub fn start<A: SupervisedActor, T: 'static>(
-        context: &mut Context<A>,
-        work: impl Future<Output = T> + 'static,
-        done: impl FnOnce(T, &mut A, &mut Context<A>) + 'static,
-    ) -> Self {
-        let (work, handle) = abortable(work);
-        let work = wrap_future::<_, A>(work).map(move |result, actor, context| {
-            if let Ok(result) = result {
-                done(result, actor, context);
-            }
-        });
-        context.spawn(work);
-        Self(handle)
+    /// Begins `work`; the actor handles its result.
+    pub fn start<A, M>(context: &mut Context<A>, work: impl Future<Output = M> + 'static) -> Self
+    where
+        A: SupervisedActor + Handler<M>,
+        M: Message + 'static,
+    {
+        Self::follow(context, stream::once(work))
     }
 
-    /// Begins to read `items`; the actor handles each of them by `each`.
-    pub fn follow<A: SupervisedActor, T: 'static>(
-        context: &mut Context<A>,
-        items: impl Stream<Item = T> + 'static,
-        each: impl FnMut(T, &mut A, &mut Context<A>) + 'static,
-    ) -> Self {
-        let (items, handle) = stream::abortable(items);
-        context.spawn(wrap_stream::<_, A>(items).map(each).finish());
+    /// Begins to read `items`; the actor handles each of them.
+    pub fn follow<A, M>(context: &mut Context<A>, items: impl Stream<Item = M> + 'static) -> Self
+    where
+        A: SupervisedActor + Handler<M>,
+        M: Message + 'static,
+    {
+        let (items, handle) = abortable(items);
+        context.add_message_stream(items);
         Self(handle)
     }
 }
@@ -49,4 +42,13 @@ impl Drop for Work {
     fn drop(&mut self) {
         self.0.abort();
     }
+}
+
+/// Begins `work` that nothing but the end of the actor's life gives up; the actor handles its result.
+pub fn deliver<A, M>(context: &mut Context<A>, work: impl Future<Output = M> + 'static)
+where
+    A: SupervisedActor + Handler<M>,
+    M: Message + 'static,
+{
+    context.add_message_stream(stream::once(work));
 }

@@ -3,11 +3,12 @@
 
 use crate::{
     checker::Checker,
-    decision::{CheckHistory, CheckTime, FailedCheck, NextCheckStep, whose_fault},
+    decision::{CheckHistory, CheckTime, FailedCheck, LiveBundle, NextCheckStep, whose_fault},
     search::Search,
     verdict::CheckVerdict,
 };
 use actix::prelude::*;
+use futures::FutureExt;
 use haptic_attribution::causes::{FailingByCause, FailureCauses, Ruling};
 use haptic_model::{
     Bundle, Diagnostic, Event, FailureReport, FailureReports, Fleet, Generation, HaproxyPod, HaproxyVersion,
@@ -16,7 +17,7 @@ use haptic_model::{
     pipeline::{Candidate, PodState, Refused, Rendered, Validated},
 };
 use haptic_runtime::{
-    Alarm, Events, OwnHandle, Publisher,
+    Alarm, Events, OwnHandle, Publisher, deliver,
     messages::{BundleRendered, FleetChanged, PodStatesChanged},
 };
 use serde::Serialize;
@@ -25,7 +26,7 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
-use tokio::task::{AbortHandle, JoinHandle};
+use tokio::task::AbortHandle;
 
 /// What a [`ValidateActor`] is built from; the same for each of its lives.
 #[derive(Clone, Debug)]
@@ -71,6 +72,41 @@ struct Checking {
     rendered: Arc<Rendered>,
     task: AbortHandle,
 }
+
+/// The syntax of a bundle is read.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct SyntaxRead {
+    rendered: Arc<Rendered>,
+    /// What is wrong with it, and who is at fault.
+    diagnostics: Vec<Diagnostic>,
+    found: FailureCauses,
+    took: Duration,
+}
+
+/// HAProxy's own checker is done with a bundle.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct CheckEnded {
+    rendered: Arc<Rendered>,
+    verdict: CheckVerdict,
+    /// After a check at length, those who were not cleared before.
+    unproven: Option<FailingByCause>,
+}
+
+/// Those at fault for a failed check were looked for.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct SearchEnded {
+    check: FailedCheck,
+    found: FailureCauses,
+    took: Duration,
+}
+
+/// The pause after a check that said nothing is over.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct RestEnded;
 
 #[derive(Serialize)]
 struct Detail {
@@ -135,30 +171,17 @@ impl ValidateActor {
     fn read_syntax(&mut self, rendered: Arc<Rendered>, context: &mut Context<Self>) {
         (self.read, self.reading) = (Some(rendered.clone()), true);
         let checker = self.checker_for(&rendered);
-        let read =
-            syntax(checker, rendered.clone(), self.history.good().cloned(), self.fleet.versions.clone());
-        context.spawn(read.into_actor(self).map(move |(diagnostics, took, found), actor, context| {
-            actor.reading = false;
-            let (generation, events) = (rendered.reconcile.generation, &actor.options.events);
-            events.emit(Event::Timed { part: TimedPart::Syntax, generation, pod: None, took });
-            events.emit(Event::Kept { by: CachingStage::Syntax, bytes: actor.options.checker.kept_bytes() });
-            if diagnostics.is_empty() {
-                actor.options.candidate.publish(Some(Arc::new(Candidate { rendered })));
-            } else {
-                let diagnostics = diagnostics.into_iter().chain(whose_fault(&found)).collect();
-                events.emit(failed(&rendered, diagnostics, took));
-                let found = actor.history.answerable(&rendered, found);
-                actor.report_failure(&rendered, found, took);
-            }
-            actor.advance(context);
-        }));
+        deliver(
+            context,
+            syntax(checker, rendered, self.history.good().cloned(), self.fleet.versions.clone()),
+        );
     }
 
     fn check(&mut self, rendered: Arc<Rendered>, context: &mut Context<Self>) {
         let took = self.waiting.take().map_or(Duration::ZERO, |since| since.elapsed());
         self.options.events.emit(Event::Waited { stage: WaitingStage::Validate, took });
         let checker = self.checker_for(&rendered).impatient();
-        self.check_by(checker, rendered, context, CheckHistory::after_check);
+        self.check_by(checker, rendered, None, context);
     }
 
     fn check_at_length(
@@ -168,46 +191,38 @@ impl ValidateActor {
         context: &mut Context<Self>,
     ) {
         let checker = self.checker_for(&rendered);
-        self.check_by(checker, rendered, context, move |history, check| {
-            history.after_check_at_length(check, unproven)
-        });
+        self.check_by(checker, rendered, Some(unproven), context);
     }
 
-    /// Runs HAProxy's own checker, and does then what `decide` says unless the bundle passed.
+    /// Runs HAProxy's own checker.
     fn check_by(
         &mut self,
         checker: Checker,
         rendered: Arc<Rendered>,
+        unproven: Option<FailingByCause>,
         context: &mut Context<Self>,
-        decide: impl FnOnce(&CheckHistory, &FailedCheck) -> NextCheckStep + 'static,
     ) {
         let versions = self.fleet.versions.clone();
         let checked = rendered.clone();
-        let task: JoinHandle<CheckVerdict> =
-            tokio::spawn(async move { checker.semantics(&checked.bundle, &versions).await });
+        let task = tokio::spawn(async move { checker.semantics(&checked.bundle, &versions).await });
         self.checking = Some(Checking { rendered: rendered.clone(), task: task.abort_handle() });
         self.show();
-        context.spawn(task.into_actor(self).map(move |verdict, actor, context| {
+        let ended = task.map(|verdict| {
             let verdict = verdict.unwrap_or_else(|error| unfinished(&error));
-            if verdict.passed() {
-                actor.pass(rendered, verdict);
-                return actor.advance(context);
-            }
-            let check = FailedCheck { rendered, verdict };
-            let next = decide(&actor.history, &check);
-            actor.follow(check, next, context);
-        }));
+            CheckEnded { rendered, verdict, unproven }
+        });
+        deliver(context, ended);
     }
 
     fn follow(&mut self, check: FailedCheck, next: NextCheckStep, context: &mut Context<Self>) {
         match next {
-            NextCheckStep::Search { refuses } => {
-                self.refuse_if(refuses, &check);
+            NextCheckStep::Search(live) => {
+                self.revert_if(live, &check);
                 self.search(check, context);
             }
             NextCheckStep::CheckAtLength(unproven) => self.check_at_length(check.rendered, unproven, context),
-            NextCheckStep::CheckLater { refuses } => {
-                self.refuse_if(refuses, &check);
+            NextCheckStep::CheckLater(live) => {
+                self.revert_if(live, &check);
                 self.check_later(check, context);
             }
             NextCheckStep::FailAndCheckLater => {
@@ -216,7 +231,7 @@ impl ValidateActor {
                 self.options.events.emit(failed(rendered, verdict.diagnostics.clone(), verdict.took));
                 self.check_later(check, context);
             }
-            NextCheckStep::Fail { found, refuses } => self.fail(check, *found, refuses, context),
+            NextCheckStep::Fail { found, live } => self.fail(check, *found, live, context),
         }
     }
 
@@ -230,24 +245,26 @@ impl ValidateActor {
         let judge = async move |bundle: Bundle, objects, end| {
             checker.until(end).ruling_on_part(&bundle, objects, &versions).await
         };
-        context.spawn(search.run(judge).into_actor(self).map(move |found, actor, context| {
-            let generation = rendered.reconcile.generation;
-            let took = began.elapsed();
-            actor.options.events.emit(Event::Timed { part: TimedPart::Search, generation, pod: None, took });
-            let verdict = CheckVerdict { took: verdict.took + took, ..verdict };
+        let ended = search.run(judge).map(move |found| {
             let check = FailedCheck { rendered, verdict };
-            let next = actor.history.after_search(&check, found);
-            actor.follow(check, next, context);
-        }));
+            SearchEnded { check, found, took: began.elapsed() }
+        });
+        deliver(context, ended);
     }
 
-    fn fail(&mut self, check: FailedCheck, found: FailureCauses, refuses: bool, context: &mut Context<Self>) {
+    fn fail(
+        &mut self,
+        check: FailedCheck,
+        found: FailureCauses,
+        live: LiveBundle,
+        context: &mut Context<Self>,
+    ) {
         self.checking = None;
         self.history.decided();
         let check = check.with_fault_of(&found);
-        match refuses {
-            true => self.refuse(&check),
-            false => {
+        match live {
+            LiveBundle::Reverted => self.refuse(&check),
+            LiveBundle::Stays => {
                 self.history.stays(check.rendered.clone());
                 self.show();
             }
@@ -267,10 +284,7 @@ impl ValidateActor {
         for diagnostic in check.warnings(pause) {
             self.options.events.emit(Event::Warned { generation, diagnostic });
         }
-        context.run_later(pause, |actor, context| {
-            actor.history.rested();
-            actor.advance(context);
-        });
+        context.notify_later(RestEnded, pause);
     }
 
     /// One that lets pass what the configuration allows.
@@ -288,8 +302,8 @@ impl ValidateActor {
         is_any
     }
 
-    fn refuse_if(&mut self, refuses: bool, check: &FailedCheck) {
-        if refuses {
+    fn revert_if(&mut self, live: LiveBundle, check: &FailedCheck) {
+        if live == LiveBundle::Reverted {
             self.refuse(check);
         }
     }
@@ -341,25 +355,27 @@ fn failed(rendered: &Rendered, mut diagnostics: Vec<Diagnostic>, took: Duration)
     Event::ValidationFailed { generation, configuration, diagnostics, took }
 }
 
-/// What is wrong with the syntax of `rendered`, how long it took to say so, and who is at fault, found out behind `good`.
+/// Reads the syntax of `rendered`; who is at fault is found out behind `good`.
 async fn syntax(
     checker: Checker,
     rendered: Arc<Rendered>,
     good: Option<Arc<Rendered>>,
     versions: Vec<HaproxyVersion>,
-) -> (Vec<Diagnostic>, Duration, FailureCauses) {
+) -> SyntaxRead {
     let began = Instant::now();
     let diagnostics = checker.syntax(&rendered.bundle, &versions).await;
     let took = began.elapsed();
     if diagnostics.is_empty() {
-        return (diagnostics, took, FailureCauses::default());
+        return SyntaxRead { rendered, diagnostics, found: FailureCauses::default(), took };
     }
-    let search = Search { rendered, good, ruling: Ruling::Refused(diagnostics.clone()) };
+    let ruling = Ruling::Refused(diagnostics.clone());
+    let search = Search { rendered: rendered.clone(), good, ruling };
     let judge = async move |bundle: Bundle, _, _| match checker.syntax_alone(bundle, &versions).await {
         said if said.is_empty() => Ruling::Passes,
         said => Ruling::Refused(said),
     };
-    (diagnostics, took, search.run(judge).await)
+    let found = search.run(judge).await;
+    SyntaxRead { rendered, diagnostics, found, took }
 }
 
 /// A check that panicked says nothing of its bundle: what was not checked is not deployed.
@@ -396,6 +412,67 @@ impl Handler<BundleRendered> for ValidateActor {
 
     fn handle(&mut self, rendered: BundleRendered, context: &mut Self::Context) {
         self.newest = (*rendered).clone();
+        self.advance(context);
+    }
+}
+
+impl Handler<SyntaxRead> for ValidateActor {
+    type Result = ();
+
+    fn handle(&mut self, read: SyntaxRead, context: &mut Self::Context) {
+        let SyntaxRead { rendered, diagnostics, found, took } = read;
+        self.reading = false;
+        let (generation, events) = (rendered.reconcile.generation, &self.options.events);
+        events.emit(Event::Timed { part: TimedPart::Syntax, generation, pod: None, took });
+        events.emit(Event::Kept { by: CachingStage::Syntax, bytes: self.options.checker.kept_bytes() });
+        if diagnostics.is_empty() {
+            self.options.candidate.publish(Some(Arc::new(Candidate { rendered })));
+        } else {
+            let diagnostics = diagnostics.into_iter().chain(whose_fault(&found)).collect();
+            events.emit(failed(&rendered, diagnostics, took));
+            let found = self.history.answerable(&rendered, found);
+            self.report_failure(&rendered, found, took);
+        }
+        self.advance(context);
+    }
+}
+
+impl Handler<CheckEnded> for ValidateActor {
+    type Result = ();
+
+    fn handle(&mut self, ended: CheckEnded, context: &mut Self::Context) {
+        let CheckEnded { rendered, verdict, unproven } = ended;
+        if verdict.passed() {
+            self.pass(rendered, verdict);
+            return self.advance(context);
+        }
+        let check = FailedCheck { rendered, verdict };
+        let next = match unproven {
+            Some(unproven) => self.history.after_check_at_length(&check, unproven),
+            None => self.history.after_check(&check),
+        };
+        self.follow(check, next, context);
+    }
+}
+
+impl Handler<SearchEnded> for ValidateActor {
+    type Result = ();
+
+    fn handle(&mut self, ended: SearchEnded, context: &mut Self::Context) {
+        let SearchEnded { mut check, found, took } = ended;
+        let generation = check.rendered.reconcile.generation;
+        self.options.events.emit(Event::Timed { part: TimedPart::Search, generation, pod: None, took });
+        check.verdict.took += took;
+        let next = self.history.after_search(&check, found);
+        self.follow(check, next, context);
+    }
+}
+
+impl Handler<RestEnded> for ValidateActor {
+    type Result = ();
+
+    fn handle(&mut self, _: RestEnded, context: &mut Self::Context) {
+        self.history.rested();
         self.advance(context);
     }
 }

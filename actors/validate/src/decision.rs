@@ -49,19 +49,33 @@ pub(crate) enum CheckTime {
     Never,
 }
 
-/// What follows a failed check. A bundle that is refused is taken back where it is live.
+/// What becomes of a bundle that failed, where it is live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LiveBundle {
+    /// It is refused.
+    Reverted,
+    Stays,
+}
+
+/// What follows a failed check.
 #[derive(Debug)]
 pub(crate) enum NextCheckStep {
     /// Those at fault are looked for. Until they are found no newer bundle is checked: it would most likely hold the same mistake.
-    Search { refuses: bool },
+    Search(LiveBundle),
     /// The bundle is checked in all the time and memory that there is. These were not cleared of it.
     CheckAtLength(FailingByCause),
     /// Nothing is known of who is at fault: what is newest by then is checked after a pause.
-    CheckLater { refuses: bool },
+    CheckLater(LiveBundle),
     /// The same: what fails is refused, and it is told that it fails.
     FailAndCheckLater,
     /// The bundle fails, and this is known of whose fault it is.
-    Fail { found: Box<FailureCauses>, refuses: bool },
+    Fail { found: Box<FailureCauses>, live: LiveBundle },
+}
+
+impl LiveBundle {
+    fn that_stays_if(stays: bool) -> Self {
+        if stays { Self::Stays } else { Self::Reverted }
+    }
 }
 
 impl CheckHistory {
@@ -146,7 +160,7 @@ impl CheckHistory {
     }
 
     pub fn after_check(&self, FailedCheck { rendered, verdict }: &FailedCheck) -> NextCheckStep {
-        NextCheckStep::Search { refuses: !verdict.undecided && !self.may_stay(rendered) }
+        NextCheckStep::Search(LiveBundle::that_stays_if(verdict.undecided || self.may_stay(rendered)))
     }
 
     /// Those who can be held back for what was found.
@@ -168,17 +182,15 @@ impl CheckHistory {
             found.suspects.clear();
         }
         let is_unproven = found.proven.is_empty() && self.good.is_none();
-        let refuses = !verdict.undecided && !found.is_only_objects();
+        let live = LiveBundle::that_stays_if(verdict.undecided || found.is_only_objects());
         match found.nobodys {
-            Some(Nobodys::Machine(_)) => NextCheckStep::CheckLater { refuses },
+            Some(Nobodys::Machine(_)) => NextCheckStep::CheckLater(live),
             Some(Nobodys::Templates(_)) => self.fail(rendered, found),
             // It may only be that everything takes longer than before.
             _ if verdict.undecided && (is_unproven || found.is_nobody()) => {
                 NextCheckStep::CheckAtLength(found.suspects)
             }
-            _ if is_unproven && is_most(&found.suspects, &rendered.bundle) => {
-                NextCheckStep::CheckLater { refuses }
-            }
+            _ if is_unproven && is_most(&found.suspects, &rendered.bundle) => NextCheckStep::CheckLater(live),
             _ => self.fail(rendered, found),
         }
     }
@@ -196,7 +208,7 @@ impl CheckHistory {
         };
         let found = self.answerable(rendered, FailureCauses { suspects, ..FailureCauses::default() });
         match found.is_nobody() {
-            true => NextCheckStep::CheckLater { refuses: false },
+            true => NextCheckStep::CheckLater(LiveBundle::Stays),
             false => self.fail(rendered, found),
         }
     }
@@ -208,8 +220,8 @@ impl CheckHistory {
     }
 
     fn fail(&self, rendered: &Rendered, found: FailureCauses) -> NextCheckStep {
-        let stays = found.is_only_objects() && self.may_stay(rendered);
-        NextCheckStep::Fail { found: Box::new(found), refuses: !stays }
+        let live = LiveBundle::that_stays_if(found.is_only_objects() && self.may_stay(rendered));
+        NextCheckStep::Fail { found: Box::new(found), live }
     }
 
     /// What whoever renders is told, if anybody is at fault; that makes a new generation. The templates are only if they are others

@@ -3,14 +3,13 @@
 use super::{
     answer::ReviewAnswer,
     failed_tests,
-    lookups::Lookups,
-    render_cache::Live,
+    lookups::{Lookups, SecretUser},
+    render_cache::{Live, LiveTopics},
     review::{DEADLINE, REQUESTS, Review, end_of_checks},
 };
 use haptic_attribution::brought;
 use haptic_config::{ConfigCandidate, credentials::secret_of, scatter_gather, validators::refused};
 use haptic_inspect::{
-    Readers,
     tests_of_config::{self, Report, Suite, TestResult},
     validators,
 };
@@ -43,16 +42,14 @@ pub async fn evaluate(
     received: Instant,
     own: &OwnConfiguration,
     lookups: &Lookups,
-    readers: &Readers,
+    topics: &LiveTopics,
     checker: &Checker,
 ) -> ReviewAnswer {
     let object = Value::Object(review.object.clone().unwrap_or_default());
     let checker = checker.until(end_of_checks(received));
-    let answer = tokio::time::timeout_at(
-        received + DEADLINE,
-        evaluate_object(object, own, lookups, readers, &checker),
-    )
-    .await;
+    let answer =
+        tokio::time::timeout_at(received + DEADLINE, evaluate_object(object, own, lookups, topics, &checker))
+            .await;
     answer.unwrap_or_else(|_| ReviewAnswer::Undecided {
         why: format!("validators and tests did not end within {} s", DEADLINE.as_secs()),
     })
@@ -62,7 +59,7 @@ async fn evaluate_object(
     object: Value,
     own: &OwnConfiguration,
     lookups: &Lookups,
-    readers: &Readers,
+    topics: &LiveTopics,
     checker: &Checker,
 ) -> ReviewAnswer {
     let candidate = match ConfigCandidate::from_resource(&object) {
@@ -70,7 +67,7 @@ async fn evaluate_object(
         Err(problem) => return ReviewAnswer::denied(&[problem]),
     };
     let is_own = candidate.name == own.name && candidate.namespace == own.namespace;
-    let live = Live::of(readers).ok();
+    let live = Live::of(topics).ok();
     if is_own && live.as_ref().is_some_and(|live| live.config.spec == candidate.spec) {
         return ReviewAnswer::allowed();
     }
@@ -84,11 +81,13 @@ async fn evaluate_object(
         return ReviewAnswer::denied(&errors(found));
     }
     let named = candidate.secret();
-    let named_before = live
-        .as_ref()
-        .filter(|_| is_own)
-        .is_some_and(|live| secret_of(&live.config.spec, &live.config.namespace) == named);
-    match lookups.credentials(&named, !named_before, is_own).await {
+    let named_before = |live: &Live| secret_of(&live.config.spec, &live.config.namespace) == named;
+    let user = match is_own {
+        true if live.as_ref().is_some_and(named_before) => SecretUser::OwnAsBefore,
+        true => SecretUser::Own,
+        false => SecretUser::Another,
+    };
+    match lookups.credentials(&named, user).await {
         Ok(warning) => found.extend(warning),
         Err(answer) => return answer,
     }
@@ -102,7 +101,7 @@ async fn evaluate_object(
         Ok(Err(problems)) => return ReviewAnswer::denied(&problems),
         Err(panicked) => return ReviewAnswer::Undecided { why: panicked.to_string() },
     };
-    let report = own_tests(&config, &compiled, checker, readers).await;
+    let report = own_tests(&config, &compiled, checker, topics).await;
     if let Some(answer) = message_of_failures(&report) {
         return answer;
     }
@@ -120,9 +119,9 @@ async fn own_tests(
     config: &Arc<ActiveConfig>,
     compiled: &Arc<dyn Compiled>,
     checker: &Checker,
-    readers: &Readers,
+    topics: &LiveTopics,
 ) -> Report {
-    let oldest = readers.fleet.latest().versions.iter().min().copied();
+    let oldest = topics.fleet.latest().versions.iter().min().copied();
     let suite = Suite {
         config: config.clone(),
         compiled: compiled.clone(),

@@ -6,10 +6,9 @@
 use super::{
     answer::ReviewAnswer,
     dummy_certificate::{self, DummyCertificate},
-    render_cache::{Live, ObjectChange, RenderCache, RenderComparison},
+    render_cache::{Live, LiveTopics, ObjectChange, RenderCache, RenderComparison},
 };
 use haptic_attribution::brought;
-use haptic_inspect::Readers;
 use haptic_model::{Bundle, Diagnostic, ObjectRef, Severity};
 use haptic_render::actor::ForkRequested;
 use haptic_runtime::{Mailbox, cpu};
@@ -19,7 +18,7 @@ use tokio::time::{Instant, timeout_at};
 
 /// Judges changes of watched objects.
 pub struct Evaluator {
-    readers: Readers,
+    topics: LiveTopics,
     /// The pipeline's renderer, which knows all that is live; without it all is rendered anew here.
     renderer: Option<Mailbox<ForkRequested>>,
     checker: Checker,
@@ -38,15 +37,15 @@ fn no_time() -> ReviewAnswer {
 impl Evaluator {
     /// One that judges by what the pipeline publishes. The checker is its own: nobody waits for it.
     #[must_use]
-    pub fn new(readers: Readers, renderer: Option<Mailbox<ForkRequested>>, checker: Checker) -> Self {
+    pub fn new(topics: LiveTopics, renderer: Option<Mailbox<ForkRequested>>, checker: Checker) -> Self {
         let (cache, dummy) = (RenderCache::default(), DummyCertificate::new().ok());
-        Self { readers, renderer, checker, cache, dummy }
+        Self { topics, renderer, checker, cache, dummy }
     }
 
     /// An answer to each change, in their order; no check goes on after `end`.
     pub async fn evaluate(&mut self, changes: &[ObjectChange], end: Instant) -> Vec<ReviewAnswer> {
         self.checker = self.checker.until(end);
-        let live = match Live::of(&self.readers) {
+        let live = match Live::of(&self.topics) {
             Ok(live) => live,
             Err(why) => {
                 return changes.iter().map(|_| ReviewAnswer::Undecided { why: why.clone() }).collect();
@@ -113,7 +112,7 @@ impl Evaluator {
 
     /// Renders what there is, so that the next review need not.
     pub async fn prepare(&mut self) {
-        if let Ok(live) = Live::of(&self.readers) {
+        if let Ok(live) = Live::of(&self.topics) {
             self.begin(&live).await;
             let mut cache = std::mem::take(&mut self.cache);
             let work = cpu("webhook", move || {

@@ -1,7 +1,7 @@
 //! What the evaluator says, with a real HAProxy.
 
 use super::*;
-use crate::actor::render_stage;
+use crate::actor::test_render_stage;
 use haptic_model::{
     ActiveConfig, Fleet, Generation, Snapshots,
     quarantine::{Quarantine, Quarantined},
@@ -94,14 +94,8 @@ impl Fixture {
         let (snapshots, snapshots_cell) = topic(Snapshots::default());
         let (fleet_writer, fleet) = topic(Fleet::default());
         let (quarantine, held) = topic(Quarantine::default());
-        let readers = Readers {
-            config: config_cell,
-            snapshots: snapshots_cell,
-            quarantine: held,
-            fleet,
-            ..Readers::default()
-        };
-        let evaluator = Evaluator::new(readers, None, checker.clone());
+        let topics = LiveTopics { config: config_cell, snapshots: snapshots_cell, quarantine: held, fleet };
+        let evaluator = Evaluator::new(topics, None, checker.clone());
         Self { evaluator, checker, config, snapshots, quarantine, _others: (config_writer, fleet_writer) }
     }
 
@@ -352,12 +346,12 @@ async fn the_live_stores_count_also_after_they_changed() {
 
 #[test]
 fn reviews_begin_with_what_the_pipeline_has_rendered_and_again_when_that_was_forgotten() {
-    render_stage::run(review_with_a_fork());
+    test_render_stage::run(review_with_a_fork());
 }
 
 async fn review_with_a_fork() {
     let mut fixture = Fixture::with(&[("a", json!({})), ("b", json!({})), ("c", json!({}))]);
-    let live = Live::of(&fixture.evaluator.readers).unwrap();
+    let live = Live::of(&fixture.evaluator.topics).unwrap();
     let (mut renderer, mut compiled) = (Renderer::checked(Checked::Never), CompileCache::default());
     let templates = compiled.of(&live.config).unwrap();
     let limits = RenderLimits::default();
@@ -379,7 +373,7 @@ async fn review_with_a_fork() {
         |bundle: &Bundle| bundle.config.text.fragments().iter().map(Fragment::address).collect::<Vec<_>>();
     assert_eq!(addresses(compared.bundle_before().unwrap()), addresses(&rendered), "the same memory");
 
-    let (pipeline, asked) = render_stage::start(renderer, compiled);
+    let (pipeline, asked) = test_render_stage::start(renderer, compiled);
     fixture.evaluator.renderer = Some(pipeline);
     assert_eq!(fixture.says(change.clone()).await, ReviewAnswer::allowed());
     message(&fixture.says(put("b", &json!({"server": "a\nb"}))).await);

@@ -17,6 +17,17 @@ use std::time::Duration;
 /// A review does not wait longer for the API server.
 const TIMEOUT: Duration = Duration::from_secs(3);
 
+/// Which configuration names a Secret.
+#[derive(Clone, Copy, Debug)]
+pub enum SecretUser {
+    /// This controller's, and it named the Secret before.
+    OwnAsBefore,
+    /// This controller's, which names it from now on.
+    Own,
+    /// Another controller's, which may read what this one may not.
+    Another,
+}
+
 /// Asks the API server.
 #[derive(Clone)]
 pub struct Lookups(Client);
@@ -28,20 +39,18 @@ impl Lookups {
         Self(client)
     }
 
-    /// Looks up the Secret that a configuration names: a warning if it named it before, or is another controller's that may
-    /// read what this one may not.
+    /// Looks up the Secret that a configuration of `user` names; what may be wrong without harm is a warning.
     ///
     /// # Errors
     /// The answer, if the configuration may not be stored.
     pub async fn credentials(
         &self,
         named: &SecretName,
-        is_new: bool,
-        is_own: bool,
+        user: SecretUser,
     ) -> Result<Option<Diagnostic>, ReviewAnswer> {
         let found = tokio::time::timeout(TIMEOUT, check_secret(&self.0, named)).await;
         let unknown = || Unusable::Unknown("the API server does not answer".into());
-        verdict(found.unwrap_or_else(|_| Err(unknown())), named, is_new, is_own)
+        verdict(found.unwrap_or_else(|_| Err(unknown())), named, user)
     }
 
     /// The labels of `namespace`; none when it is gone.
@@ -63,19 +72,19 @@ impl Lookups {
 fn verdict(
     found: Result<(), Unusable>,
     named: &SecretName,
-    is_new: bool,
-    is_own: bool,
+    user: SecretUser,
 ) -> Result<Option<Diagnostic>, ReviewAnswer> {
     let warn = |why: Diagnostic| Ok(Some(Diagnostic { severity: Severity::Warning, ..why }));
-    match found {
-        Ok(()) => Ok(None),
-        Err(Unusable::Wrong(why)) if is_new => Err(ReviewAnswer::denied(&[why])),
-        Err(Unusable::Refused(why)) if is_new && is_own => Err(ReviewAnswer::denied(&[why])),
-        Err(Unusable::Wrong(why) | Unusable::Refused(why)) => warn(why),
-        Err(Unusable::Unknown(why)) if is_new => {
+    let Err(why) = found else { return Ok(None) };
+    match (user, why) {
+        (SecretUser::OwnAsBefore, Unusable::Unknown(_)) => Ok(None),
+        (_, Unusable::Unknown(why)) => {
             Err(ReviewAnswer::Undecided { why: format!("Secret {named} cannot be looked for: {why}") })
         }
-        Err(Unusable::Unknown(_)) => Ok(None),
+        (SecretUser::OwnAsBefore, Unusable::Wrong(why) | Unusable::Refused(why)) => warn(why),
+        (SecretUser::Another, Unusable::Refused(why)) => warn(why),
+        (SecretUser::Another, Unusable::Wrong(why)) => Err(ReviewAnswer::denied(&[why])),
+        (SecretUser::Own, Unusable::Wrong(why) | Unusable::Refused(why)) => Err(ReviewAnswer::denied(&[why])),
     }
 }
 
@@ -87,7 +96,7 @@ mod tests {
     fn only_a_change_that_names_it_is_refused_for_a_secret() {
         let named = SecretName { namespace: "a".into(), name: "c".into() };
         let why = || Diagnostic::error("basic", "it does not exist");
-        let answer_to = |found: Unusable, is_new, is_own| match verdict(Err(found), &named, is_new, is_own) {
+        let answer_to = |found: Unusable, user| match verdict(Err(found), &named, user) {
             Err(ReviewAnswer::Denied { .. }) => "denied",
             Err(ReviewAnswer::Undecided { .. }) => "unjudged",
             Ok(Some(warning)) if warning.severity == Severity::Warning => "warned",
@@ -95,11 +104,12 @@ mod tests {
             other => panic!("{other:?}"),
         };
         let of = |found: fn(Diagnostic) -> Unusable| {
-            [(true, true), (true, false), (false, true)].map(|(new, own)| answer_to(found(why()), new, own))
+            [SecretUser::Own, SecretUser::Another, SecretUser::OwnAsBefore]
+                .map(|user| answer_to(found(why()), user))
         };
         assert_eq!(of(Unusable::Wrong), ["denied", "denied", "warned"]);
         assert_eq!(of(Unusable::Refused), ["denied", "warned", "warned"]);
         assert_eq!(of(|_| Unusable::Unknown("away".into())), ["unjudged", "unjudged", "allowed"]);
-        assert_eq!(verdict(Ok(()), &named, true, true), Ok(None));
+        assert_eq!(verdict(Ok(()), &named, SecretUser::Own), Ok(None));
     }
 }

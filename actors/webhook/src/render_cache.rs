@@ -8,11 +8,25 @@ use haptic_model::{
     Severity, Snapshots,
 };
 use haptic_render::{RenderJob, RenderLimits, RendererFork, Rendering};
+use haptic_runtime::Topic;
 use haptic_watch::provided;
 use serde_json::{Map, Value};
 use std::{collections::HashSet, sync::Arc, time::SystemTime};
 
-/// What the pipeline publishes, at one moment.
+/// What the pipeline publishes that reviews are judged by.
+#[derive(Clone, Debug)]
+pub struct LiveTopics {
+    /// The configuration in force.
+    pub config: Topic<Option<Arc<ActiveConfig>>>,
+    /// All stores.
+    pub snapshots: Topic<Snapshots>,
+    /// What the pipeline holds back.
+    pub quarantine: Topic<Quarantine>,
+    /// The HAProxy pods.
+    pub fleet: Topic<Fleet>,
+}
+
+/// The same, at one moment.
 #[derive(Clone, Debug)]
 pub struct Live {
     /// The configuration in force.
@@ -78,18 +92,31 @@ pub struct RenderCache {
     at_base: bool,
 }
 
+impl LiveTopics {
+    /// Those of them in `readers`.
+    #[must_use]
+    pub fn of(readers: &Readers) -> Self {
+        Self {
+            config: readers.config.clone(),
+            snapshots: readers.snapshots.clone(),
+            quarantine: readers.quarantine.clone(),
+            fleet: readers.fleet.clone(),
+        }
+    }
+}
+
 impl Live {
     /// What there is now.
     ///
     /// # Errors
     /// Why nothing can be judged yet.
-    pub fn of(readers: &Readers) -> Result<Self, String> {
-        let config = (*readers.config.latest()).clone().ok_or("no configuration is in force yet")?;
-        let snapshots = readers.snapshots.latest();
+    pub fn of(topics: &LiveTopics) -> Result<Self, String> {
+        let config = (*topics.config.latest()).clone().ok_or("no configuration is in force yet")?;
+        let snapshots = topics.snapshots.latest();
         let names = config.spec.watched_resources.keys();
         let unread: Vec<&str> = names.map(String::as_str).filter(|name| !snapshots.synced([*name])).collect();
         if unread.is_empty() {
-            let (quarantine, fleet) = (readers.quarantine.latest(), readers.fleet.latest());
+            let (quarantine, fleet) = (topics.quarantine.latest(), topics.fleet.latest());
             return Ok(Self { config, snapshots, quarantine, fleet });
         }
         Err(format!("not yet read: {}", unread.join(", ")))

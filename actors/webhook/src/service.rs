@@ -8,7 +8,7 @@ use super::{
     endpoint::EndpointState,
     lookups::Lookups,
     policy::Subject,
-    render_cache::ObjectChange,
+    render_cache::{LiveTopics, ObjectChange},
     review::{Review, SIZE_LIMIT},
     space::ReviewSpace,
 };
@@ -18,6 +18,7 @@ use actix_web::{
     web,
 };
 use futures::StreamExt;
+use haptic_commentator::metrics::table;
 use haptic_inspect::Readers;
 use haptic_model::{Event, crd::FailurePolicy};
 use haptic_runtime::{Events, Topic, cpu};
@@ -140,7 +141,7 @@ impl Admission {
                     received,
                     &self.own,
                     &self.lookups,
-                    &self.readers,
+                    &LiveTopics::of(&self.readers),
                     &self.checker,
                 )
                 .await
@@ -168,8 +169,8 @@ impl Admission {
 
     fn report(&self, review: &Review, answer: &ReviewAnswer, label: &Arc<str>, took: Duration) {
         let labels = [("resource", label.to_string()), ("verdict", answer.verdict().to_owned())];
-        counter!("haptic_webhook_requests_total", &labels).increment(1);
-        histogram!("haptic_webhook_duration_seconds", "resource" => label.to_string())
+        counter!(table::WEBHOOK_REQUESTS_TOTAL.name, &labels).increment(1);
+        histogram!(table::WEBHOOK_DURATION_SECONDS.name, "resource" => label.to_string())
             .record(took.as_secs_f64());
         let (refused, why) = match answer {
             ReviewAnswer::Denied { message } => (true, message.clone()),
@@ -317,7 +318,7 @@ fn space_of_values(body: &[u8]) -> u32 {
 
 /// An answer after which the connection ends: what is left of the body is not wanted.
 fn refuse(status: StatusCode, why: &str) -> HttpResponse {
-    counter!("haptic_webhook_refused_total", "status" => status.as_u16().to_string()).increment(1);
+    counter!(table::WEBHOOK_REFUSED_TOTAL.name, "status" => status.as_u16().to_string()).increment(1);
     HttpResponse::build(status).force_close().content_type("text/plain").body(why.to_owned())
 }
 

@@ -86,7 +86,7 @@ fn the_table_of_topics_is_what_wiring_makes() {
 /// Every actor of the picture's names stands in the table or in the picture's head of wiring.
 #[test]
 fn a_subscription_that_is_removed_changes_the_table() {
-    let line = r#"Spec::named("debounce").publishes(a).subscribes(&self.readers.config).subscribes(&stores.missing()).start();"#;
+    let line = r#"Spec::named("debounce").mailbox(9).subscribes(&self.readers.config).subscribes(&stores.missing()).start();"#;
     let all = vec![("server/src/wiring.rs".to_owned(), line.to_owned())];
     let fewer = vec![(all[0].0.clone(), line.replace(".subscribes(&self.readers.config)", ""))];
     assert_eq!(subscribers(&all).keys().collect::<Vec<_>>(), ["config", "missing"]);

@@ -1,5 +1,6 @@
 //! Says what protects checks on this machine, and what does not: once in the log, as a metric, and for `/debug`.
 
+use haptic_commentator::metrics::table;
 use haptic_validate::{Checker, sandbox::PROTECTIONS};
 use metrics::gauge;
 use serde_json::{Map, Value};
@@ -11,18 +12,16 @@ pub fn report(checker: &Checker) -> Value {
     for missing in &missing {
         tracing::warn!("haproxy -c runs without a protection: {missing}");
     }
-    let shown: Map<String, Value> = PROTECTIONS
-        .into_iter()
-        .map(|protection| {
-            let why = missing.iter().find(|missing| missing.protection == protection);
-            gauge!("haptic_check_protection", "protection" => protection.name()).set(if why.is_none() {
-                1.0
-            } else {
-                0.0
-            });
-            let state = why.map_or("on", |missing| &*missing.why);
-            (protection.name().to_owned(), Value::String(state.to_owned()))
-        })
-        .collect();
+    let shown: Map<String, Value> =
+        PROTECTIONS
+            .into_iter()
+            .map(|protection| {
+                let why = missing.iter().find(|missing| missing.protection == protection);
+                gauge!(table::CHECK_PROTECTION.name, "protection" => protection.name())
+                    .set(if why.is_none() { 1.0 } else { 0.0 });
+                let state = why.map_or("on", |missing| &*missing.why);
+                (protection.name().to_owned(), Value::String(state.to_owned()))
+            })
+            .collect();
     Value::Object(shown)
 }

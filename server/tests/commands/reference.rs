@@ -79,8 +79,13 @@ fn every_metric_that_the_code_names_is_in_the_table_and_the_other_way_round() {
     let recorded = |text: &String| {
         let calls = ["counter!(", "gauge!(", "histogram!("];
         let calls = calls.iter().flat_map(|call| text.match_indices(call).map(|(at, call)| at + call.len()));
-        let first =
-            |at: usize| text[at..].trim_start().strip_prefix('"')?.split('"').next().map(str::to_owned);
+        let first = |at: usize| {
+            let argument = text[at..].trim_start();
+            let literal = argument.strip_prefix('"').and_then(|literal| literal.split('"').next());
+            let constant = argument.strip_prefix("table::").and_then(|constant| constant.split('.').next());
+            let named = constant.map(|constant| format!("haptic_{}", constant.to_lowercase()));
+            literal.map(str::to_owned).or(named)
+        };
         calls.filter_map(first).collect::<Vec<_>>()
     };
     let used: BTreeSet<String> = texts.iter().flat_map(recorded).collect();

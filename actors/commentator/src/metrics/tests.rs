@@ -255,9 +255,9 @@ fn whatever_users_name_there_are_less_than_600_series() {
         for resource in ["ingresses", "services", "secrets", "configuration", "other"] {
             for verdict in ["allowed", "denied", "unjudged"] {
                 let labels = [("resource", resource), ("verdict", verdict)];
-                counter!("haptic_webhook_requests_total", &labels).increment(1);
+                counter!(table::WEBHOOK_REQUESTS_TOTAL.name, &labels).increment(1);
             }
-            histogram!("haptic_webhook_duration_seconds", "resource" => resource).record(0.1);
+            histogram!(table::WEBHOOK_DURATION_SECONDS.name, "resource" => resource).record(0.1);
         }
         waited("observe", Duration::ZERO);
     });

@@ -117,11 +117,12 @@ mod tests {
         async fn new() -> Self {
             let ((accepted, configs), (stores, snapshots)) = (topic(None), topic(Snapshots::default()));
             let (publisher, active) = topic(None);
-            let actor = Spec::named("activation")
-                .publishes(publisher)
-                .subscribes(&configs)
-                .subscribes(&snapshots)
-                .start(&Arbiter::current(), &Supervision::new(Health::new()), ActivationActor::new);
+            let publisher = Arc::new(publisher);
+            let actor = Spec::named("activation").subscribes(&configs).subscribes(&snapshots).start(
+                &Arbiter::current(),
+                &Supervision::new(Health::new()),
+                move |own| ActivationActor::new(own, Arc::clone(&publisher)),
+            );
             let scene = Self { accepted, stores, active, actor };
             // What both topics begin with.
             scene.has_handled(2).await;

@@ -207,15 +207,15 @@ impl FleetArguments {
     /// Starts the deployment of one pod. The configuration comes last: what there is to deploy is known by then.
     pub(super) fn deploy_to(self, pod: HaproxyPod, publishers: PodPublishers) -> ActorHandle<DeployActor> {
         let Self { topics, arbiter, supervision, .. } = self.clone();
+        let publishers = Arc::new(publishers);
         Spec::named(deployment_name(&pod))
-            .publishes(publishers)
             .subscribes(&topics.leadership)
             .subscribes(&topics.candidate)
             .subscribes(&topics.validated)
             .subscribes(&topics.refused)
             .subscribes(&topics.config)
-            .start(&arbiter, &supervision, move |own, publishers| {
-                DeployActor::new(own, pod.clone(), &self, publishers)
+            .start(&arbiter, &supervision, move |own| {
+                DeployActor::new(own, pod.clone(), &self, Arc::clone(&publishers))
             })
     }
 }

@@ -9,6 +9,7 @@ use crate::{
     rounds::Rounds,
 };
 use actix::prelude::*;
+use futures::FutureExt;
 use haptic_model::{config::AcceptedConfig, default_certificate, pipeline::Leadership};
 use haptic_runtime::{
     Alarm, OwnHandle, Publisher, Topic, Work,
@@ -43,6 +44,11 @@ pub struct CertificateActor {
     alarm: Alarm,
 }
 
+/// A look at the Secret has ended: it is the one to serve, if there is one.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct SecretExamined(Result<Option<Value>, UpkeepFailure>);
+
 impl CertificateActor {
     /// An actor that has received nothing yet.
     #[must_use]
@@ -66,27 +72,11 @@ impl CertificateActor {
         if !self.rounds.begin(now) {
             return ring_at_next(&self.rounds, &self.alarm, context, Self::advance);
         }
-        let began = *self.began.get_or_insert(now);
+        self.began.get_or_insert(now);
         let CertificateOptions { client, leadership, .. } = self.options.clone();
         // What changes from here on makes another look due.
         let reading = read_or_make(client, leadership, config.0.clone());
-        self.looking = Some(Work::start(context, reading, move |found, actor: &mut Self, context| {
-            actor.looked(found, began, context);
-        }));
-    }
-
-    fn looked(
-        &mut self,
-        found: Result<Option<Value>, UpkeepFailure>,
-        began: Instant,
-        context: &mut Context<Self>,
-    ) {
-        self.looking = None;
-        let (now, pause) = (Instant::now(), publish(&self.options.certificate, &found, began));
-        self.rounds.ended(now, Some(now + pause));
-        let is_known = matches!(*self.options.certificate.latest(), DefaultCertificate::Secret(_));
-        report(&mut self.trouble, found.err().filter(|failure| failure.costs_a_certificate(is_known)));
-        self.advance(context);
+        self.looking = Some(Work::start(context, reading.map(SecretExamined)));
     }
 }
 
@@ -108,6 +98,20 @@ impl Handler<LeadershipChanged> for CertificateActor {
     /// A replica that leads from now on may make it.
     fn handle(&mut self, _: LeadershipChanged, context: &mut Self::Context) {
         self.rounds.changed();
+        self.advance(context);
+    }
+}
+
+impl Handler<SecretExamined> for CertificateActor {
+    type Result = ();
+
+    fn handle(&mut self, SecretExamined(found): SecretExamined, context: &mut Self::Context) {
+        self.looking = None;
+        let now = Instant::now();
+        let pause = publish(&self.options.certificate, &found, self.began.unwrap_or(now));
+        self.rounds.ended(now, Some(now + pause));
+        let is_known = matches!(*self.options.certificate.latest(), DefaultCertificate::Secret(_));
+        report(&mut self.trouble, found.err().filter(|failure| failure.costs_a_certificate(is_known)));
         self.advance(context);
     }
 }

@@ -1,10 +1,17 @@
 //! GatewayStatusActor: writes statuses of the Gateway API and keeps the Services of Gateways, while this replica leads.
 
 use crate::{
-    gateway::{service_api::ServiceApi, services, state::GatewayState, status_api::GatewayStatusApi, work},
+    gateway::{
+        service_api::ServiceApi,
+        services::{self, ServicesBrought},
+        state::GatewayState,
+        status_api::GatewayStatusApi,
+        work::{self, StatusDone},
+    },
     reporting::{GatewayReporting, Report},
 };
 use actix::prelude::*;
+use futures::FutureExt;
 use haptic_model::pipeline::{Leadership, Rendered};
 use haptic_runtime::{
     Alarm, OwnHandle, Publisher, Topic, Work,
@@ -45,6 +52,16 @@ struct RunningRounds {
     services: Option<Work>,
 }
 
+/// A round of statuses has ended.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct StatusesWritten(Vec<StatusDone>);
+
+/// A round of Services has ended.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct ServicesWritten(ServicesBrought);
+
 impl GatewayStatusActor {
     /// An actor that has received nothing yet.
     #[must_use]
@@ -81,24 +98,14 @@ impl GatewayStatusActor {
         let api = GatewayStatusApi::new(client);
         let Some(shared) = self.state.round_context(api, leadership, now, work::timestamp()) else { return };
         let round = work::round(works, shared);
-        self.running.statuses = Some(Work::start(context, round, |done, actor: &mut Self, context| {
-            actor.running.statuses = None;
-            let why = actor.state.take_statuses(done, Instant::now());
-            actor.report(Report::GatewayStatuses, why);
-            actor.advance(context);
-        }));
+        self.running.statuses = Some(Work::start(context, round.map(StatusesWritten)));
     }
 
     fn begin_services(&mut self, context: &mut Context<Self>, now: Instant) {
         let Some(inputs) = self.state.begin_services(now) else { return };
         let GatewayStatusOptions { client, leadership, .. } = self.options.clone();
         let round = services::bring(inputs, ServiceApi::new(client), leadership);
-        self.running.services = Some(Work::start(context, round, |brought, actor: &mut Self, context| {
-            actor.running.services = None;
-            let why = actor.state.take_services(brought, Instant::now());
-            actor.report(Report::GatewayServices, why);
-            actor.advance(context);
-        }));
+        self.running.services = Some(Work::start(context, round.map(ServicesWritten)));
     }
 
     fn report(&self, what: Report, why: Option<String>) {
@@ -197,5 +204,27 @@ impl Handler<LeadershipChanged> for GatewayStatusActor {
             self.options.reporting.publish_if_changed(GatewayReporting::default());
             self.advance(context);
         }
+    }
+}
+
+impl Handler<StatusesWritten> for GatewayStatusActor {
+    type Result = ();
+
+    fn handle(&mut self, StatusesWritten(done): StatusesWritten, context: &mut Self::Context) {
+        self.running.statuses = None;
+        let why = self.state.take_statuses(done, Instant::now());
+        self.report(Report::GatewayStatuses, why);
+        self.advance(context);
+    }
+}
+
+impl Handler<ServicesWritten> for GatewayStatusActor {
+    type Result = ();
+
+    fn handle(&mut self, ServicesWritten(brought): ServicesWritten, context: &mut Self::Context) {
+        self.running.services = None;
+        let why = self.state.take_services(brought, Instant::now());
+        self.report(Report::GatewayServices, why);
+        self.advance(context);
     }
 }

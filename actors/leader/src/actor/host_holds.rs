@@ -10,6 +10,7 @@ use crate::{
     rounds::Rounds,
 };
 use actix::prelude::*;
+use futures::FutureExt;
 use haptic_model::{HostHolds, config::AcceptedConfig, host_holds, pipeline::Leadership};
 use haptic_runtime::{
     Alarm, OwnHandle, Publisher, Topic, Work, cpu,
@@ -62,6 +63,20 @@ pub struct HostHoldsActor {
     alarm: Alarm,
 }
 
+/// The record was read, if there is one.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct RecordRead(Result<Option<String>, HoldsFailure>);
+
+/// The record was written with these, or could not be.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct RecordWritten {
+    holds: HostHolds,
+    /// The time that preparing it took.
+    prepared: Result<Duration, HoldsFailure>,
+}
+
 impl HostHoldsActor {
     /// An actor that has received nothing yet.
     #[must_use]
@@ -92,90 +107,19 @@ impl HostHoldsActor {
         let api = HostHoldsApi::new(&self.options.client, config);
         if self.is_unread {
             self.began.get_or_insert(now);
-            let look = async move {
-                let found = api.read().await?;
-                found.map(|file| record::read(&file)).transpose().map_err(|why| api.unreadable(&why))
-            };
-            self.work = Some(Work::start(context, look, |found, actor: &mut Self, context| {
-                actor.read(found, context);
-            }));
+            self.work = Some(Work::start(context, read(api).map(RecordRead)));
             return;
         }
         let Some(holds) = self.to_write() else { return self.rounds.ended(now, None) };
         let hold = config.spec.controller.host_hold.get();
-        let (counting, is_empty) = (holds.is_counting(), holds.is_empty());
-        let leadership = self.options.leadership.clone();
-        let write = async move {
-            let began = Instant::now();
-            let file = cpu("host holds", move || record::written(&holds, hold, began.into_std())).await;
-            let file = file.map_err(|panicked| HoldsFailure::NotDone(panicked.to_string()))?;
-            let prepared = began.elapsed();
-            // Another replica may lead by now.
-            if leadership.latest().leads {
-                api.write(&file).await?;
-            }
-            Ok(prepared)
-        };
-        self.work = Some(Work::start(context, write, move |done, actor: &mut Self, context| {
-            actor.written(done, counting, is_empty, context);
-        }));
+        let write = write(api, holds.clone(), hold, self.options.leadership.clone());
+        self.work = Some(Work::start(context, write.map(|prepared| RecordWritten { holds, prepared })));
     }
 
     /// What is to be written, if this replica may and there is anything to say.
     fn to_write(&self) -> Option<HostHolds> {
         let holds = self.holds.as_ref().filter(|_| self.leads)?;
         (self.is_there || !holds.is_empty()).then(|| holds.clone())
-    }
-
-    fn read(&mut self, found: Result<Option<String>, HoldsFailure>, context: &mut Context<Self>) {
-        self.work = None;
-        let now = Instant::now();
-        let known = self.options.read.latest();
-        let began = self.began.unwrap_or(now);
-        let is_early = known.is_none() && began.elapsed() < FIRST_TIMEOUT;
-        let found = found.map(|found| found.map_or_else(|| "{}".into(), Arc::<str>::from));
-        let pause = match &found {
-            Ok(record) => {
-                self.is_unread = false;
-                self.is_there = &**record != "{}";
-                let is_first = known.is_none();
-                let is_news = self.options.read.publish_if_changed(Some(record.clone()));
-                if is_news && !is_first { TAKING_UP } else { Duration::ZERO }
-            }
-            Err(HoldsFailure::NotDone(_)) if is_early => RETRY,
-            Err(_) => {
-                // Somebody has to serve: who had what is known by ages alone.
-                if known.is_none() {
-                    self.options.read.publish(Some("{}".into()));
-                }
-                BACKOFF
-            }
-        };
-        self.rounds.changed();
-        self.rounds.ended(now + pause, None);
-        self.report(found.err().filter(|why| !is_early || matches!(why, HoldsFailure::Refused(_))));
-        self.advance(context);
-    }
-
-    fn written(
-        &mut self,
-        done: Result<Duration, HoldsFailure>,
-        counting: bool,
-        is_empty: bool,
-        context: &mut Context<Self>,
-    ) {
-        self.work = None;
-        let now = Instant::now();
-        match &done {
-            Ok(prepared) => {
-                self.is_there = !is_empty;
-                let pause = BETWEEN.max(*prepared * SHARE);
-                self.rounds.ended(now + pause, counting.then_some(now + REFRESH.max(pause)));
-            }
-            Err(_) => self.rounds.ended(now + BACKOFF, Some(now + BACKOFF)),
-        }
-        self.report(done.err());
-        self.advance(context);
     }
 
     /// Logs trouble when it begins and when it changes.
@@ -189,6 +133,28 @@ impl HostHoldsActor {
         }
         self.trouble = now;
     }
+}
+
+async fn read(api: HostHoldsApi) -> Result<Option<String>, HoldsFailure> {
+    let found = api.read().await?;
+    found.map(|file| record::read(&file)).transpose().map_err(|why| api.unreadable(&why))
+}
+
+/// Writes the record, unless another replica leads by then; the time that preparing it took.
+async fn write(
+    api: HostHoldsApi,
+    holds: HostHolds,
+    hold: Duration,
+    leadership: Topic<Leadership>,
+) -> Result<Duration, HoldsFailure> {
+    let began = Instant::now();
+    let file = cpu("host holds", move || record::written(&holds, hold, began.into_std())).await;
+    let file = file.map_err(|panicked| HoldsFailure::NotDone(panicked.to_string()))?;
+    let prepared = began.elapsed();
+    if leadership.latest().leads {
+        api.write(&file).await?;
+    }
+    Ok(prepared)
 }
 
 haptic_runtime::supervised!(HostHoldsActor);
@@ -221,6 +187,59 @@ impl Handler<LeadershipChanged> for HostHoldsActor {
         self.is_unread |= leadership.leads && !self.leads;
         self.leads = leadership.leads;
         self.rounds.changed();
+        self.advance(context);
+    }
+}
+
+impl Handler<RecordRead> for HostHoldsActor {
+    type Result = ();
+
+    fn handle(&mut self, RecordRead(found): RecordRead, context: &mut Self::Context) {
+        self.work = None;
+        let now = Instant::now();
+        let known = self.options.read.latest();
+        let began = self.began.unwrap_or(now);
+        let is_early = known.is_none() && began.elapsed() < FIRST_TIMEOUT;
+        let found = found.map(|found| found.map_or_else(|| "{}".into(), Arc::<str>::from));
+        let pause = match &found {
+            Ok(record) => {
+                self.is_unread = false;
+                self.is_there = &**record != "{}";
+                let is_first = known.is_none();
+                let is_news = self.options.read.publish_if_changed(Some(record.clone()));
+                if is_news && !is_first { TAKING_UP } else { Duration::ZERO }
+            }
+            Err(HoldsFailure::NotDone(_)) if is_early => RETRY,
+            Err(_) => {
+                // Somebody has to serve: who had what is known by ages alone.
+                if known.is_none() {
+                    self.options.read.publish(Some("{}".into()));
+                }
+                BACKOFF
+            }
+        };
+        self.rounds.changed();
+        self.rounds.ended(now + pause, None);
+        self.report(found.err().filter(|why| !is_early || matches!(why, HoldsFailure::Refused(_))));
+        self.advance(context);
+    }
+}
+
+impl Handler<RecordWritten> for HostHoldsActor {
+    type Result = ();
+
+    fn handle(&mut self, RecordWritten { holds, prepared }: RecordWritten, context: &mut Self::Context) {
+        self.work = None;
+        let now = Instant::now();
+        match &prepared {
+            Ok(prepared) => {
+                self.is_there = !holds.is_empty();
+                let pause = BETWEEN.max(*prepared * SHARE);
+                self.rounds.ended(now + pause, holds.is_counting().then_some(now + REFRESH.max(pause)));
+            }
+            Err(_) => self.rounds.ended(now + BACKOFF, Some(now + BACKOFF)),
+        }
+        self.report(prepared.err());
         self.advance(context);
     }
 }

@@ -7,6 +7,7 @@ use crate::{
     run::{ElectionRun, ElectionState},
 };
 use actix::prelude::*;
+use futures::StreamExt;
 use haptic_model::{crd::LeaderElectionSpec, pipeline::Leadership};
 use haptic_runtime::{
     Alarm, OwnHandle, Work,
@@ -66,6 +67,23 @@ impl Message for StepDown {
     type Result = ();
 }
 
+/// The Lease is seen to be another one.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct LeaseObserved(ObservedLease);
+
+/// An attempt to hold the Lease is answered.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct LeaseAnswered(LeaseAttempt, LeaseResponse);
+
+/// The Lease of a run that ended is given back, if the API server took it.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct LeaseReleased {
+    is_released: bool,
+}
+
 impl LeaderActor {
     /// An actor that has received nothing yet.
     #[must_use]
@@ -120,9 +138,7 @@ impl LeaderActor {
         let LeaderOptions { client, namespace, identity, succession, .. } = self.options.clone();
         let name = settings.lease_name.as_str().into();
         let lease = LeaseApi { client, namespace, name, identity };
-        let watch = Work::follow(context, lease.watch(), |observed, actor: &mut Self, context| {
-            actor.observed(observed, context);
-        });
+        let watch = Work::follow(context, lease.watch().map(LeaseObserved));
         let before = self.lease_before.replace(settings.lease_name.clone());
         let run = Box::new(ElectionRun::new(lease, settings, before.as_deref(), &succession));
         self.phase = ElectionPhase::Running { run, attempt: None, _watch: watch };
@@ -137,43 +153,10 @@ impl LeaderActor {
                 let (began, lease) = (run.election.begin(permit, Instant::now()), run.lease.clone());
                 let tried = async move {
                     let response = lease.attempt(&began).await;
-                    (began, response)
+                    LeaseAnswered(began, response)
                 };
-                *attempt =
-                    Some(Work::start(context, tried, |(began, response), actor: &mut Self, context| {
-                        actor.tried(&began, response, context);
-                    }));
+                *attempt = Some(Work::start(context, tried));
             }
-        }
-    }
-
-    fn tried(&mut self, began: &LeaseAttempt, response: LeaseResponse, context: &mut Context<Self>) {
-        let LeaderOptions { fence, succession, .. } = &self.options;
-        let ElectionPhase::Running { run, attempt, .. } = &mut self.phase else { return };
-        *attempt = None;
-        // Trouble is an event when it begins, changes and ends, not with every attempt.
-        let trouble = response.trouble();
-        if run.trouble != trouble {
-            fence.emit_trouble(&run.lease.name, trouble.as_deref());
-            run.trouble = trouble;
-        }
-        run.election.concluded(began, response, Instant::now());
-        match run.election.term(Instant::now()) {
-            Some(term) => {
-                if (Leadership { leads: true, epoch: term.epoch }) != *fence.leadership().latest() {
-                    succession.leave(&run.former(term.epoch));
-                }
-                fence.hold(term);
-            }
-            None => fence.end(),
-        }
-        self.advance(context);
-    }
-
-    fn observed(&mut self, observed: ObservedLease, context: &mut Context<Self>) {
-        if let ElectionPhase::Running { run, .. } = &mut self.phase {
-            run.election.watched(observed, Instant::now());
-            self.advance(context);
         }
     }
 
@@ -182,21 +165,8 @@ impl LeaderActor {
         let ElectionPhase::Running { run, .. } = &mut self.phase else { return };
         let released = run.end();
         self.options.fence.end();
-        let released = Work::start(context, released, |is_released, actor: &mut Self, context| {
-            actor.released(is_released, context);
-        });
-        self.phase = ElectionPhase::Releasing { _released: released };
-    }
-
-    fn released(&mut self, is_released: bool, context: &mut Context<Self>) {
-        if self.is_stepping_down {
-            if is_released {
-                self.options.succession.forget();
-            }
-            return self.finish(context);
-        }
-        let settings = self.active.as_ref().or(self.refused.as_ref()).cloned();
-        self.begin(settings, context);
+        let released = async move { LeaseReleased { is_released: released.await } };
+        self.phase = ElectionPhase::Releasing { _released: Work::start(context, released) };
     }
 
     fn finish(&mut self, context: &mut Context<Self>) {
@@ -255,5 +225,58 @@ impl Handler<StepDown> for LeaderActor {
         self.own.received::<StepDown>(context);
         self.is_stepping_down = true;
         self.advance(context);
+    }
+}
+
+impl Handler<LeaseObserved> for LeaderActor {
+    type Result = ();
+
+    fn handle(&mut self, LeaseObserved(observed): LeaseObserved, context: &mut Self::Context) {
+        if let ElectionPhase::Running { run, .. } = &mut self.phase {
+            run.election.watched(observed, Instant::now());
+            self.advance(context);
+        }
+    }
+}
+
+impl Handler<LeaseAnswered> for LeaderActor {
+    type Result = ();
+
+    fn handle(&mut self, LeaseAnswered(began, response): LeaseAnswered, context: &mut Self::Context) {
+        let LeaderOptions { fence, succession, .. } = &self.options;
+        let ElectionPhase::Running { run, attempt, .. } = &mut self.phase else { return };
+        *attempt = None;
+        // Trouble is an event when it begins, changes and ends, not with every attempt.
+        let trouble = response.trouble();
+        if run.trouble != trouble {
+            fence.emit_trouble(&run.lease.name, trouble.as_deref());
+            run.trouble = trouble;
+        }
+        run.election.concluded(&began, response, Instant::now());
+        match run.election.term(Instant::now()) {
+            Some(term) => {
+                if (Leadership { leads: true, epoch: term.epoch }) != *fence.leadership().latest() {
+                    succession.leave(&run.former(term.epoch));
+                }
+                fence.hold(term);
+            }
+            None => fence.end(),
+        }
+        self.advance(context);
+    }
+}
+
+impl Handler<LeaseReleased> for LeaderActor {
+    type Result = ();
+
+    fn handle(&mut self, LeaseReleased { is_released }: LeaseReleased, context: &mut Self::Context) {
+        if self.is_stepping_down {
+            if is_released {
+                self.options.succession.forget();
+            }
+            return self.finish(context);
+        }
+        let settings = self.active.as_ref().or(self.refused.as_ref()).cloned();
+        self.begin(settings, context);
     }
 }

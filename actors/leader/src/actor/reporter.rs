@@ -2,12 +2,16 @@
 
 use crate::{
     notices::{api::NoticeApi, limiter::Limiter, notice},
-    publish::PublishTask,
-    report::{api::StatusApi, health::FailedGeneration},
-    reporter::{AddressTask, EventTask, ReportInputs, StatusTask, standing},
+    publish::{PublishTask, Published},
+    report::{
+        api::{StatusApi, StatusAtServer},
+        health::FailedGeneration,
+    },
+    reporter::{AddressTask, EventTask, ReportInputs, StatusTask, WrittenAddresses, standing},
     reporting::{GatewayReporting, Report, Reporting, record},
 };
 use actix::prelude::*;
+use futures::FutureExt;
 use haptic_runtime::{
     Alarm, Envelope, OwnHandle, Publisher, Work,
     messages::{
@@ -63,6 +67,26 @@ struct Tasks {
     running: BTreeMap<Report, Work>,
 }
 
+/// A round of the status has ended, with the resource as it is then.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct StatusReported(Option<StatusAtServer>, Result<(), String>);
+
+/// A round of the addresses has ended, with those that are written.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct AddressesReported(WrittenAddresses, Result<(), String>);
+
+/// A round of what is rendered has ended, with what is at the API server.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct BundlePublished(Option<Published>, Result<(), String>);
+
+/// An Event was written, or could not be.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct NoticeReported(Result<(), String>);
+
 impl ReporterActor {
     /// An actor that has received nothing yet.
     #[must_use]
@@ -112,39 +136,19 @@ impl ReporterActor {
         };
         let (now, client) = (Instant::now(), &options.client);
         if let Some(round) = tasks.status.begin(inputs, failed.as_ref(), options.reporting.latest(), now) {
-            tasks.run(Report::Status, context, round, |(known, done), actor, tasks| {
-                if let Some(found) = &known
-                    && actor.uid != found.uid
-                {
-                    actor.uid.clone_from(&found.uid);
-                    tasks.published.rounds.changed();
-                }
-                tasks.status.ended(known, done.is_ok(), Instant::now());
-                done
-            });
+            tasks.run(Report::Status, context, round.map(|(known, done)| StatusReported(known, done)));
         }
         if let Some(round) = tasks.addresses.begin(client, inputs, now) {
-            tasks.run(Report::Addresses, context, round, |(written, done), _, tasks| {
-                tasks.addresses.ended(written, Instant::now());
-                done
-            });
+            let round = round.map(|(written, done)| AddressesReported(written, done));
+            tasks.run(Report::Addresses, context, round);
         }
         tasks.published.wake_if_reached(inputs, now);
         if let Some(round) = tasks.published.begin(client, inputs, uid.as_deref(), now) {
-            tasks.run(Report::Published, context, round, |(published, done), actor, tasks| {
-                if let Some(omitted) = tasks.published.ended(published, done.is_ok(), Instant::now()) {
-                    let before = Reporting::clone(&actor.options.reporting.latest());
-                    let now = Reporting { omitted: Some(omitted), ..before };
-                    actor.options.reporting.publish_if_changed(now);
-                }
-                done
-            });
+            let round = round.map(|(published, done)| BundlePublished(published, done));
+            tasks.run(Report::Published, context, round);
         }
         if let Some(writing) = tasks.events.begin(notices, inputs, uid.as_deref(), limiter, now) {
-            tasks.run(Report::Events, context, writing, |done, _, tasks| {
-                tasks.events.ended();
-                done
-            });
+            tasks.run(Report::Events, context, writing.map(NoticeReported));
         }
         if let Some(next) = tasks.next(now) {
             self.alarm.set(next, context, Self::advance);
@@ -159,6 +163,15 @@ impl ReporterActor {
         self.advance(context);
     }
 
+    /// A round of `report` has ended like this.
+    fn ended(&mut self, report: Report, done: Result<(), String>, context: &mut Context<Self>) {
+        if record(&self.options.reporting, report, done) {
+            self.changed(&[Report::Status], context);
+        } else {
+            self.advance(context);
+        }
+    }
+
     /// A topic's message that was published before this replica led, and is received after, is about something that went wrong before.
     fn add_lasting(&mut self, published: Instant, notices: impl IntoIterator<Item = notice::Notice>) {
         if let Some(tasks) = &mut self.tasks
@@ -170,26 +183,15 @@ impl ReporterActor {
 }
 
 impl Tasks {
-    /// Runs a round; `ended` takes up its result.
-    fn run<T: 'static>(
+    fn run<M: Message + 'static>(
         &mut self,
         report: Report,
         context: &mut Context<ReporterActor>,
-        round: impl Future<Output = T> + 'static,
-        ended: impl FnOnce(T, &mut ReporterActor, &mut Self) -> Result<(), String> + 'static,
-    ) {
-        let done = move |result: T, actor: &mut ReporterActor, context: &mut Context<ReporterActor>| {
-            let Some(mut tasks) = actor.tasks.take() else { return };
-            let before = actor.options.reporting.latest();
-            let done = ended(result, actor, &mut tasks);
-            record(&actor.options.reporting, report, done);
-            if before != actor.options.reporting.latest() {
-                tasks.changed(Report::Status);
-            }
-            actor.tasks = Some(tasks);
-            actor.advance(context);
-        };
-        self.running.insert(report, Work::start(context, round, done));
+        round: impl Future<Output = M> + 'static,
+    ) where
+        ReporterActor: Handler<M>,
+    {
+        self.running.insert(report, Work::start(context, round));
     }
 
     fn changed(&mut self, report: Report) {
@@ -346,5 +348,57 @@ impl Handler<EventEmitted> for ReporterActor {
         } else {
             self.advance(context);
         }
+    }
+}
+
+impl Handler<StatusReported> for ReporterActor {
+    type Result = ();
+
+    fn handle(&mut self, StatusReported(known, done): StatusReported, context: &mut Self::Context) {
+        let Some(tasks) = &mut self.tasks else { return };
+        if let Some(found) = &known
+            && self.uid != found.uid
+        {
+            self.uid.clone_from(&found.uid);
+            tasks.published.rounds.changed();
+        }
+        tasks.status.ended(known, done.is_ok(), Instant::now());
+        self.ended(Report::Status, done, context);
+    }
+}
+
+impl Handler<AddressesReported> for ReporterActor {
+    type Result = ();
+
+    fn handle(&mut self, AddressesReported(written, done): AddressesReported, context: &mut Self::Context) {
+        let Some(tasks) = &mut self.tasks else { return };
+        tasks.addresses.ended(written, Instant::now());
+        self.ended(Report::Addresses, done, context);
+    }
+}
+
+impl Handler<BundlePublished> for ReporterActor {
+    type Result = ();
+
+    fn handle(&mut self, BundlePublished(published, done): BundlePublished, context: &mut Self::Context) {
+        let Some(tasks) = &mut self.tasks else { return };
+        if let Some(omitted) = tasks.published.ended(published, done.is_ok(), Instant::now()) {
+            let before = Reporting::clone(&self.options.reporting.latest());
+            let now = Reporting { omitted: Some(omitted), ..before };
+            if self.options.reporting.publish_if_changed(now) {
+                tasks.changed(Report::Status);
+            }
+        }
+        self.ended(Report::Published, done, context);
+    }
+}
+
+impl Handler<NoticeReported> for ReporterActor {
+    type Result = ();
+
+    fn handle(&mut self, NoticeReported(done): NoticeReported, context: &mut Self::Context) {
+        let Some(tasks) = &mut self.tasks else { return };
+        tasks.events.ended();
+        self.ended(Report::Events, done, context);
     }
 }

@@ -5,3 +5,4 @@ mod liveness;
 mod subject;
 mod supervision;
 mod topics;
+mod work;

@@ -309,11 +309,11 @@ async fn a_topic_without_end_leaves_its_neighbours_their_turns() {
     let (numbers_out, numbers) = topic(Number(0));
     let (supervision, _) = supervision();
     numbers_out.publish(Number(1));
-    let endless = Spec::named("endless").publishes(numbers_out).subscribes(&numbers).start(
-        &Arbiter::current(),
-        &supervision,
-        |_, numbers| Endless { numbers },
-    );
+    let numbers_out = Arc::new(numbers_out);
+    let endless =
+        Spec::named("endless")
+            .subscribes(&numbers)
+            .start(&Arbiter::current(), &supervision, move |_| Endless { numbers: Arc::clone(&numbers_out) });
     let neighbour = listener(&Log::new(), &topic(Word("")).1, &topic(Number(0)).1);
     for _ in 0..5 {
         assert_eq!(ask(&neighbour, "ask").await, Some(0));
@@ -353,6 +353,18 @@ impl Handler<Envelope<Number>> for Echo {
     }
 }
 
+fn echo(
+    name: &str,
+    out: Publisher<Number>,
+    inward: &Topic<Number>,
+    arbiter: &ArbiterHandle,
+    supervision: &Supervision,
+) -> ActorHandle<Echo> {
+    let out = Arc::new(out);
+    let actor = move |own| Echo { own, echoes: Arc::clone(&out) };
+    Spec::named(name).subscribes(inward).start(arbiter, supervision, actor)
+}
+
 #[test]
 fn no_wake_up_between_two_threads_is_lost() {
     const ROUNDS: u64 = 50_000;
@@ -363,11 +375,7 @@ fn no_wake_up_between_two_threads_is_lost() {
         right.publish(Number(3));
         for (name, out, inward) in [("one", left, &rights), ("other", right, &lefts)] {
             let arbiter = arbiters.start(name).unwrap();
-            Spec::named(name).publishes(out).subscribes(inward).start(
-                &arbiter,
-                &supervision,
-                |own, echoes| Echo { own, echoes },
-            );
+            echo(name, out, inward, &arbiter, &supervision);
         }
         let reached = reached.wait_for(|number| number.0 >= ROUNDS);
         timeout(Duration::from_secs(60), reached).await.expect("a wake-up was lost");
@@ -376,13 +384,9 @@ fn no_wake_up_between_two_threads_is_lost() {
 
 #[actix::test]
 async fn whoever_is_dismissed_has_unsubscribed_and_its_message_stays() {
-    let ((count, numbers), (echo, echoes)) = (topic(Number(0)), topic(Number(0)));
+    let ((count, numbers), (out, echoes)) = (topic(Number(0)), topic(Number(0)));
     let (supervision, _) = supervision();
-    let kept = Spec::named("echo").publishes(echo).subscribes(&numbers).start(
-        &Arbiter::current(),
-        &supervision,
-        |own, echoes| Echo { own, echoes },
-    );
+    let kept = echo("echo", out, &numbers, &Arbiter::current(), &supervision);
     count.publish(Number(2));
     assert_eq!(kept.exited().await, Exit::Done);
     assert_eq!(echoes.latest().0, 3);

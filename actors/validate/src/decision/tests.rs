@@ -73,14 +73,14 @@ fn names(failing: &FailingByCause) -> String {
 
 /// The step in a few words; who is only suspected is in brackets.
 fn shown(step: &NextCheckStep) -> String {
-    let and = |refuses: &bool| if *refuses { ", refused" } else { "" };
+    let and = |live: &LiveBundle| if *live == LiveBundle::Reverted { ", refused" } else { "" };
     match step {
-        NextCheckStep::Search { refuses } => format!("search{}", and(refuses)),
+        NextCheckStep::Search(live) => format!("search{}", and(live)),
         NextCheckStep::CheckAtLength(unproven) => format!("at length ({})", names(unproven)),
-        NextCheckStep::CheckLater { refuses } => format!("later{}", and(refuses)),
+        NextCheckStep::CheckLater(live) => format!("later{}", and(live)),
         NextCheckStep::FailAndCheckLater => "fails, later".into(),
-        NextCheckStep::Fail { found, refuses } => {
-            format!("fails: {} ({}){}", names(&found.proven), names(&found.suspects), and(refuses))
+        NextCheckStep::Fail { found, live } => {
+            format!("fails: {} ({}){}", names(&found.proven), names(&found.suspects), and(live))
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Keeps one watch's pump going.
 
 use crate::pump::{RunningPump, WatchTask};
-use actix::{Actor, ActorContext, ActorFutureExt, AsyncContext, Context, Supervised, fut::wrap_future};
-use haptic_runtime::OwnHandle;
+use actix::{Actor, ActorContext, Context, Handler, Message, Supervised};
+use haptic_runtime::{OwnHandle, deliver};
 use serde_json::json;
 
 /// One watched resource. Objects never pass through its mailbox: the pump writes the store by itself.
@@ -11,6 +11,11 @@ pub struct WatchActor {
     own: OwnHandle<Self>,
     job: WatchTask,
 }
+
+/// The pump has ended by itself, for this reason.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct PumpEnded(String);
 
 impl WatchActor {
     /// The actor of `job`.
@@ -35,13 +40,16 @@ impl Actor for WatchActor {
     /// itself ends the life, and the supervisor begins another.
     fn started(&mut self, context: &mut Self::Context) {
         let mut pump = self.pump();
-        let ended = wrap_future::<_, Self>(async move { pump.ended().await }).map(
-            |why, actor, context: &mut Self::Context| {
-                tracing::warn!(actor = actor.own.name(), why, "the watch's task has ended");
-                context.stop();
-            },
-        );
-        context.spawn(ended);
+        deliver(context, async move { PumpEnded(pump.ended().await) });
+    }
+}
+
+impl Handler<PumpEnded> for WatchActor {
+    type Result = ();
+
+    fn handle(&mut self, PumpEnded(why): PumpEnded, context: &mut Self::Context) {
+        tracing::warn!(actor = self.own.name(), why, "the watch's task has ended");
+        context.stop();
     }
 }
 

@@ -5,6 +5,7 @@ use crate::endpoint::{
     maintain::{Maintained, WatchedState, display},
 };
 use actix::prelude::*;
+use futures::StreamExt;
 use haptic_model::{crd::WebhookSpec, pipeline::Leadership};
 use haptic_runtime::{
     Alarm, OwnHandle, Topic, Work,
@@ -52,6 +53,16 @@ struct Current {
     _watches: Vec<Work>,
 }
 
+/// One of the watched objects is another one.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct ObjectObserved(WatchedState);
+
+/// A refresh has ended; the next one follows after the pause.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct EndpointRefreshed(Maintained, Duration);
+
 impl WebhookActor {
     /// An actor that has received nothing yet.
     #[must_use]
@@ -62,14 +73,8 @@ impl WebhookActor {
     fn maintain(&mut self, settings: WebhookSpec, context: &mut Context<Self>) {
         let WebhookOptions { client, namespace, .. } = &self.options;
         let maintained = Maintained::new(client, namespace, &settings);
-        let watches = maintained.watches().into_iter().map(|watch| {
-            Work::follow(context, watch, |observation, actor: &mut Self, context| {
-                if let Some(current) = &mut actor.current {
-                    current.observed.push(observation);
-                    actor.refresh_now(context);
-                }
-            })
-        });
+        let watches = maintained.watches().into_iter();
+        let watches = watches.map(|watch| Work::follow(context, watch.map(ObjectObserved)));
         self.current = Some(Current {
             settings,
             _watches: watches.collect(),
@@ -103,16 +108,9 @@ impl WebhookActor {
         let refreshed = async move {
             observed.into_iter().for_each(|observation| maintained.observe(observation));
             let pause = maintained.refresh(&leadership, &endpoint).await;
-            (maintained, pause)
+            EndpointRefreshed(maintained, pause)
         };
-        current.refreshing =
-            Some(Work::start(context, refreshed, |(maintained, pause), actor: &mut Self, context| {
-                if let Some(current) = &mut actor.current {
-                    (current.refreshing, current.maintained) = (None, Some(maintained));
-                    current.due = current.due.min(Instant::now() + pause);
-                    actor.advance(context);
-                }
-            }));
+        current.refreshing = Some(Work::start(context, refreshed));
     }
 }
 
@@ -142,5 +140,29 @@ impl Handler<LeadershipChanged> for WebhookActor {
     /// A replica that leads from now on may write.
     fn handle(&mut self, _: LeadershipChanged, context: &mut Self::Context) {
         self.refresh_now(context);
+    }
+}
+
+impl Handler<ObjectObserved> for WebhookActor {
+    type Result = ();
+
+    fn handle(&mut self, ObjectObserved(observation): ObjectObserved, context: &mut Self::Context) {
+        if let Some(current) = &mut self.current {
+            current.observed.push(observation);
+            self.refresh_now(context);
+        }
+    }
+}
+
+impl Handler<EndpointRefreshed> for WebhookActor {
+    type Result = ();
+
+    fn handle(&mut self, refreshed: EndpointRefreshed, context: &mut Self::Context) {
+        let EndpointRefreshed(maintained, pause) = refreshed;
+        if let Some(current) = &mut self.current {
+            (current.refreshing, current.maintained) = (None, Some(maintained));
+            current.due = current.due.min(Instant::now() + pause);
+            self.advance(context);
+        }
     }
 }

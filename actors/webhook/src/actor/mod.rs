@@ -1,9 +1,9 @@
 //! The crate's actors: the only modules that know actix, besides what serves HTTP.
 
 mod endpoint;
-#[cfg(test)]
-pub(crate) mod render_stage;
 mod review;
+#[cfg(test)]
+pub(crate) mod test_render_stage;
 mod waiting;
 
 pub use endpoint::{WebhookActor, WebhookOptions};

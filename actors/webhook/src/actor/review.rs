@@ -5,11 +5,11 @@ use super::waiting::{Namespaced, WaitingChanges};
 use crate::{
     answer::ReviewAnswer,
     evaluator::Evaluator,
-    render_cache::ObjectChange,
+    render_cache::{LiveTopics, ObjectChange},
     review::{DEADLINE, end_of_checks},
 };
 use actix::prelude::*;
-use haptic_inspect::Readers;
+use futures::FutureExt;
 use haptic_render::actor::ForkRequested;
 use haptic_runtime::{ActorHandle, Alarm, Mailbox, OwnHandle, Work};
 use haptic_validate::Checker;
@@ -60,7 +60,7 @@ pub struct ReviewQueue {
 /// Evaluates changes by what the pipeline publishes.
 pub struct ReviewActor {
     own: OwnHandle<Self>,
-    readers: Readers,
+    topics: LiveTopics,
     renderer: Mailbox<ForkRequested>,
     checker: Checker,
     waiting: WaitingChanges<ReviewRequested>,
@@ -83,7 +83,18 @@ struct Gathering {
     expected: Option<(usize, Instant)>,
 }
 
-type Evaluated = Result<(Evaluator, Vec<ReviewAnswer>), JoinError>;
+/// Changes are evaluated; an error is the evaluator's panic.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct ChangesEvaluated {
+    evaluated: Result<(Evaluator, Vec<ReviewAnswer>), JoinError>,
+    replies: Vec<oneshot::Sender<ReviewAnswer>>,
+}
+
+/// What the next review needs is rendered.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct EvaluatorPrepared(Evaluator);
 
 impl ReviewQueue {
     /// The queue of `actor`; `named` are the stores that hold what others name.
@@ -150,15 +161,15 @@ impl ReviewActor {
     #[must_use]
     pub fn new(
         own: OwnHandle<Self>,
-        readers: Readers,
+        topics: LiveTopics,
         renderer: Mailbox<ForkRequested>,
         checker: Checker,
     ) -> Self {
-        let evaluator = Some(Evaluator::new(readers.clone(), Some(renderer.clone()), checker.clone()));
+        let evaluator = Some(Evaluator::new(topics.clone(), Some(renderer.clone()), checker.clone()));
         let (idle_since, alarm) = (Instant::now(), Alarm::default());
         Self {
             own,
-            readers,
+            topics,
             renderer,
             checker,
             waiting: WaitingChanges::new(),
@@ -197,17 +208,60 @@ impl ReviewActor {
             let answers = evaluator.evaluate(&changes, end_of_checks(last)).await;
             (evaluator, answers)
         });
-        self.working = Some(Work::start(context, evaluation, move |evaluated, actor: &mut Self, context| {
-            actor.evaluated(evaluated, replies, context);
-        }));
+        let evaluated = evaluation.map(|evaluated| ChangesEvaluated { evaluated, replies });
+        self.working = Some(Work::start(context, evaluated));
     }
 
-    fn evaluated(
-        &mut self,
-        evaluated: Evaluated,
-        replies: Vec<oneshot::Sender<ReviewAnswer>>,
-        context: &mut Context<Self>,
-    ) {
+    /// Renders what there is, so that the next review need not.
+    fn prepare(&mut self, mut evaluator: Evaluator, context: &mut Context<Self>) {
+        let prepared = async move {
+            evaluator.prepare().await;
+            EvaluatorPrepared(evaluator)
+        };
+        self.working = Some(Work::start(context, prepared));
+    }
+
+    fn forget_when_idle(&mut self, context: &mut Context<Self>) {
+        let Some(evaluator) = &mut self.evaluator else { return };
+        let due = self.idle_since + FORGET_AFTER;
+        if due <= Instant::now() {
+            evaluator.forget();
+        } else {
+            self.alarm.set(due, context, Self::forget_when_idle);
+        }
+    }
+
+    fn new_evaluator(&self) -> Evaluator {
+        Evaluator::new(self.topics.clone(), Some(self.renderer.clone()), self.checker.clone())
+    }
+}
+
+fn undecided(why: &str) -> ReviewAnswer {
+    ReviewAnswer::Undecided { why: why.to_owned() }
+}
+
+haptic_runtime::supervised!(ReviewActor);
+
+impl Handler<ReviewRequested> for ReviewActor {
+    type Result = ();
+
+    fn handle(&mut self, request: ReviewRequested, context: &mut Self::Context) {
+        self.own.received::<ReviewRequested>(context);
+        self.gathering.came(Instant::now());
+        if let Some(surplus) = self.waiting.push(request) {
+            let why = "too many changes at once, most of them in this namespace";
+            // A client that is gone gets none.
+            drop(surplus.reply.send(undecided(why)));
+        }
+        self.advance(context);
+    }
+}
+
+impl Handler<ChangesEvaluated> for ReviewActor {
+    type Result = ();
+
+    fn handle(&mut self, ended: ChangesEvaluated, context: &mut Self::Context) {
+        let ChangesEvaluated { evaluated, replies } = ended;
         let evaluator = match evaluated {
             Ok((evaluator, answers)) => {
                 self.gathering.answered(answers.len(), self.waiting.len(), Instant::now());
@@ -230,52 +284,14 @@ impl ReviewActor {
             self.prepare(evaluator, context);
         }
     }
-
-    /// Renders what there is, so that the next review need not.
-    fn prepare(&mut self, mut evaluator: Evaluator, context: &mut Context<Self>) {
-        let prepared = async move {
-            evaluator.prepare().await;
-            evaluator
-        };
-        self.working = Some(Work::start(context, prepared, |evaluator, actor: &mut Self, context| {
-            (actor.working, actor.evaluator, actor.idle_since) = (None, Some(evaluator), Instant::now());
-            actor.alarm.set(actor.idle_since + FORGET_AFTER, context, Self::forget_when_idle);
-            actor.advance(context);
-        }));
-    }
-
-    fn forget_when_idle(&mut self, context: &mut Context<Self>) {
-        let Some(evaluator) = &mut self.evaluator else { return };
-        let due = self.idle_since + FORGET_AFTER;
-        if due <= Instant::now() {
-            evaluator.forget();
-        } else {
-            self.alarm.set(due, context, Self::forget_when_idle);
-        }
-    }
-
-    fn new_evaluator(&self) -> Evaluator {
-        Evaluator::new(self.readers.clone(), Some(self.renderer.clone()), self.checker.clone())
-    }
 }
 
-fn undecided(why: &str) -> ReviewAnswer {
-    ReviewAnswer::Undecided { why: why.to_owned() }
-}
-
-haptic_runtime::supervised!(ReviewActor);
-
-impl Handler<ReviewRequested> for ReviewActor {
+impl Handler<EvaluatorPrepared> for ReviewActor {
     type Result = ();
 
-    fn handle(&mut self, request: ReviewRequested, context: &mut Self::Context) {
-        self.own.received::<ReviewRequested>(context);
-        self.gathering.came(Instant::now());
-        if let Some(surplus) = self.waiting.push(request) {
-            let why = "too many changes at once, most of them in this namespace";
-            // A client that is gone gets none.
-            drop(surplus.reply.send(undecided(why)));
-        }
+    fn handle(&mut self, EvaluatorPrepared(evaluator): EvaluatorPrepared, context: &mut Self::Context) {
+        (self.working, self.evaluator, self.idle_since) = (None, Some(evaluator), Instant::now());
+        self.alarm.set(self.idle_since + FORGET_AFTER, context, Self::forget_when_idle);
         self.advance(context);
     }
 }

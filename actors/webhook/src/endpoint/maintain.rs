@@ -9,6 +9,7 @@ use super::{
     stored::StoredEndpoint,
 };
 use futures::{Stream, StreamExt};
+use haptic_commentator::metrics::table;
 use haptic_model::{crd::WebhookSpec, pipeline::Leadership};
 use haptic_runtime::Topic;
 use haptic_text::Sensitive;
@@ -242,7 +243,7 @@ pub(crate) fn display(writer: &EndpointWriter, state: EndpointState) {
     };
     if is_news {
         if let EndpointState::Ready(endpoint) = &state {
-            metrics::gauge!("haptic_webhook_certificate_expiry_timestamp_seconds")
+            metrics::gauge!(table::WEBHOOK_CERTIFICATE_EXPIRY_TIMESTAMP_SECONDS.name)
                 .set(as_number(endpoint.expires));
         }
         writer.publish(state);

@@ -1,7 +1,10 @@
 //! Spans to a collector over OTLP/gRPC, in batches, by a thread of their own.
 
 use super::Exporter;
-use haptic_commentator::traces::{AttributeValue, Span};
+use haptic_commentator::{
+    metrics::table,
+    traces::{AttributeValue, Span},
+};
 use metrics::counter;
 use opentelemetry::{
     InstrumentationScope, KeyValue, SpanId, TraceFlags, TraceId,
@@ -149,7 +152,7 @@ impl Export for Counted {
         let result = self.exporter.export(batch).await;
         let endpoint = &self.endpoint;
         let verdict = if result.is_ok() { "exported" } else { "failed" };
-        counter!("haptic_trace_spans_total", "result" => verdict).increment(spans);
+        counter!(table::TRACE_SPANS_TOTAL.name, "result" => verdict).increment(spans);
         match (&result, self.failing.swap(result.is_err(), Relaxed)) {
             (Ok(()), true) => tracing::info!(endpoint, "traces are sent again"),
             (Err(why), false) => {
