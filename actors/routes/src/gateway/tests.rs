@@ -1,6 +1,7 @@
 //! Verdicts and sets, from objects as files have them.
 
 mod classes;
+mod entries;
 mod findings;
 mod router;
 mod streams;
