@@ -227,7 +227,7 @@ impl RuleReader<'_> {
         // Each try would have the time of the rule again.
         let is_timed = common.contains_key("within");
         let retry = retry.or_else(|| is_timed.then(RetryProfile::none)).map(Arc::new);
-        if retry.as_ref().is_some_and(|retry| !retry.codes.is_empty()) {
+        if retry.as_ref().is_some_and(|retry| retry.attempts > 0) {
             common.insert("retry", "all".into());
         }
         if let Some(time) = time.filter(|_| retry.as_ref().is_some_and(|retry| retry.is_timed)) {
