@@ -6,7 +6,7 @@ use crate::{matching::lists::encoded, options::header::is_haproxys_own};
 use haptic_model::map_entry;
 
 /// Room for the name of a rule: names of a namespace, a route and, where servers are shown a certificate, a Gateway, with digests.
-const RULE_NAME: usize = 1_902;
+const RULE_NAME: usize = 1_391;
 /// The longest settings of a rule: HAProxy takes the entry that they are in at run time.
 pub(super) const LONGEST: usize = map_entry::LONGEST - RULE_NAME;
 

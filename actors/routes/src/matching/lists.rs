@@ -21,7 +21,7 @@ pub(crate) const MOST: usize = 500;
 const MOST_STEPS: f64 = 2e7;
 /// Room for the key of an entry and the namespace before a list. The longest keys are of the Gateway API: a listener (the names of a Gateway, a
 /// ListenerSet and a listener, with namespaces), a hostname and a number, some 1,200 bytes.
-const KEY: usize = 1_902;
+const KEY: usize = 1_391;
 /// The most bytes in one entry of a map, so that HAProxy takes a list's change at run time, and the most entries of a list.
 const CHUNK: usize = map_entry::LONGEST - KEY;
 const MOST_CHUNKS: usize = 5;
