@@ -86,16 +86,17 @@ async fn the_longest_entry_of_a_map_comes_changes_and_goes(variable: &str) {
         files(&setting, "", &lines, &[])
     };
     let [first, second] = [";", "\\"].map(long);
+    let (first, second) = (first.as_str(), second.as_str());
     let empty = with(&[]);
     bring(&agent, None, &empty).await;
-    change(&agent, &empty, &with(&[("/x", &first)]), vec![add("/x", &first)]).await;
-    let set = Operation::SetMapEntry { map: map(), key: "/x".to_owned(), value: second.clone() };
-    change(&agent, &with(&[("/x", &first)]), &with(&[("/x", &second)]), vec![set]).await;
-    let both = with(&[("/x", &first), ("/y", &second)]);
+    change(&agent, &empty, &with(&[("/x", first)]), vec![add("/x", first)]).await;
+    let set = Operation::SetMapEntry { map: map(), key: "/x".to_owned(), value: second.to_owned() };
+    change(&agent, &with(&[("/x", first)]), &with(&[("/x", second)]), vec![set]).await;
+    let both = with(&[("/x", first), ("/y", second)]);
     let replace = Operation::ReplaceMap { map: map() };
-    change(&agent, &with(&[("/x", &second)]), &both, vec![replace]).await;
+    change(&agent, &with(&[("/x", second)]), &both, vec![replace]).await;
     let gone = Operation::DelMapEntry { map: map(), key: "/y".to_owned() };
-    change(&agent, &both, &with(&[("/x", &first)]), vec![gone]).await;
+    change(&agent, &both, &with(&[("/x", first)]), vec![gone]).await;
     agent.stop(false).await;
 }
 
