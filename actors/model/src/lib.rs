@@ -21,6 +21,7 @@ pub mod host_holds;
 pub mod host_name;
 pub mod layout;
 pub mod limits;
+pub mod map_entry;
 pub mod mass_deletion;
 pub mod object;
 pub mod object_json;

@@ -19,6 +19,7 @@ mod costs;
 mod data_plane_api;
 mod destinations;
 mod echo;
+mod failing;
 mod families;
 mod frontends;
 mod gateway;

@@ -1,5 +1,7 @@
 //! Arguments of HAProxy's command line. Each is checked: nothing that an order contains can end a command or begin another.
 
+use haptic_model::map_entry::LONGEST_FILE;
+
 /// HAProxy's rule for names of proxies and servers (configuration manual, 2.2: letters, digits, `-`, `_`, `.`, `:`).
 pub(super) fn name(name: &str) -> Result<&str, String> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
@@ -11,7 +13,8 @@ pub(super) fn name(name: &str) -> Result<&str, String> {
 
 /// A file's name as a word that cannot be taken for an entry's address (`#1`) or a version (`@1`).
 pub(super) fn file(path: &str) -> Result<String, String> {
-    if path.starts_with(['#', '@', '*', '-']) || path.contains([' ', '\\', ':']) || path.len() > 512 {
+    if path.starts_with(['#', '@', '*', '-']) || path.contains([' ', '\\', ':']) || path.len() > LONGEST_FILE
+    {
         return Err(format!("the file {path:?} cannot be named at run time"));
     }
     parameter(path)

@@ -2,10 +2,11 @@
 
 use crate::setting::{Backend, Files, Setting, bring, certificate, order, runtime, until};
 use haptic_agent::RunningAgent;
-use haptic_model::{Operation, agent_api::Outcome};
+use haptic_model::{Operation, agent_api::Outcome, map_entry};
 
 crate::with_each_haproxy! {
     entries_of_maps_come_change_and_go
+    the_longest_entry_of_a_map_comes_changes_and_goes
     a_map_is_replaced_as_a_whole
     certificates_and_their_lines_come_rotate_and_go
     an_entry_that_haproxy_refuses_is_named
@@ -72,6 +73,30 @@ async fn entries_of_maps_come_change_and_go(variable: &str) {
     change(&agent, &with("one"), &empty, vec![gone.clone()]).await;
     assert!(setting.get("/x").await.unwrap_err().contains("404"));
     change(&agent, &empty, &files(&setting, &backends, "# empty\n", &[]), vec![gone]).await;
+    agent.stop(false).await;
+}
+
+/// Each byte of it has a backslash in commands.
+async fn the_longest_entry_of_a_map_comes_changes_and_goes(variable: &str) {
+    let setting = Setting::new(variable);
+    let agent = setting.agent().await;
+    let long = |letter: &str| letter.repeat(map_entry::LONGEST - 2);
+    let with = |values: &[(&str, &str)]| {
+        let lines: String = values.iter().map(|(key, value)| format!("{key} {value}\n")).collect();
+        files(&setting, "", &lines, &[])
+    };
+    let [first, second] = [";", "\\"].map(long);
+    let (first, second) = (first.as_str(), second.as_str());
+    let empty = with(&[]);
+    bring(&agent, None, &empty).await;
+    change(&agent, &empty, &with(&[("/x", first)]), vec![add("/x", first)]).await;
+    let set = Operation::SetMapEntry { map: map(), key: "/x".to_owned(), value: second.to_owned() };
+    change(&agent, &with(&[("/x", first)]), &with(&[("/x", second)]), vec![set]).await;
+    let both = with(&[("/x", first), ("/y", second)]);
+    let replace = Operation::ReplaceMap { map: map() };
+    change(&agent, &with(&[("/x", second)]), &both, vec![replace]).await;
+    let gone = Operation::DelMapEntry { map: map(), key: "/y".to_owned() };
+    change(&agent, &both, &with(&[("/x", first)]), vec![gone]).await;
     agent.stop(false).await;
 }
 

@@ -5,7 +5,7 @@ use super::{
     usages::{How, KeyMatch, Usage, matches},
     view::RunningView,
 };
-use haptic_model::Operation;
+use haptic_model::{Operation, map_entry};
 use haptic_text::{
     Text,
     pattern_file::{map_entries, patterns},
@@ -20,8 +20,6 @@ const SINGLY: usize = 100;
 const OF_ALL: usize = 4;
 /// More changed patterns of a condition are a reload.
 const PATTERNS: usize = 10_000;
-/// Bytes of an entry that a socket command surely takes (`tune.bufsize` is 16,384), escaped.
-const LONGEST: usize = 4000;
 
 /// A map or ACL file that a running HAProxy uses for lookups.
 pub(super) struct Lookup<'l> {
@@ -113,7 +111,7 @@ fn check(key: &str, value: &str) -> Result<(), String> {
     if value.is_empty() {
         return Err(format!("its entry {shown} has no value, and the socket takes none without"));
     }
-    if key.len() + value.len() > LONGEST {
+    if key.len() + value.len() > map_entry::LONGEST {
         return Err(format!("its entry {shown} is too long for the socket"));
     }
     if key.starts_with("<<") || value.starts_with("<<") {
@@ -236,6 +234,17 @@ mod tests {
         let large: String = (0..SINGLY * OF_ALL * 2).map(|n| format!("l{n} v\n")).collect();
         let singly = changes(how, &large, &format!("{large}{new}")).unwrap();
         assert_eq!(singly.len(), SINGLY + 1, "a quarter of a larger map is more");
+    }
+
+    #[test]
+    fn an_entry_may_be_as_long_as_the_socket_takes() {
+        let of = |bytes: usize| format!("a {}", ";".repeat(bytes - 1));
+        let longest = of(map_entry::LONGEST);
+        for how in [How::Map(KeyMatch::Exact), How::Map(KeyMatch::First)] {
+            assert!(changes(how, "", &longest).is_ok());
+            let why = changes(how, "", &of(map_entry::LONGEST + 1)).unwrap_err();
+            assert_eq!(why, "its entry a is too long for the socket");
+        }
     }
 
     #[test]

@@ -83,12 +83,28 @@ pub(super) enum ServerLanguage {
     Any,
 }
 
+/// Names in `appProtocol` of what is asked in HTTP/1.1: those of IANA for HTTP, of Kubernetes (KEP-3726), and those that tell no more than that there
+/// are connections, or that they may become tunnels.
+const NAMES_OF_HTTP: [&str; 9] =
+    ["http", "https", "http-alt", "www", "www-http", "ws", "tcp", "kubernetes.io/ws", "kubernetes.io/wss"];
+
+/// Whether requests can be sent to servers that say they speak `protocol`. HTTP/2 in clear has another name where whoever asks speaks it whatever
+/// the Service says.
+fn is_for_requests(protocol: &str, language: ServerLanguage) -> bool {
+    is_http2(protocol)
+        || NAMES_OF_HTTP.iter().any(|name| name.eq_ignore_ascii_case(protocol))
+        || (language == ServerLanguage::Http2 && protocol == "http2")
+}
+
 impl ServerLanguage {
     /// Why servers of a port that speaks `protocol` are not asked so.
     fn refusal(self, protocol: Option<&str>, is_tls: bool) -> Option<String> {
-        let protocol = protocol?;
+        let protocol = protocol.filter(|protocol| !protocol.is_empty())?;
         let is_web_socket = matches!(protocol, "kubernetes.io/ws" | "kubernetes.io/wss");
         match self {
+            Self::Http | Self::Http2 if !is_for_requests(protocol, self) => Some(format!(
+                "has appProtocol {protocol}, in which HAPTIC sends no requests: a TCPRoute leads there, and for HTTP/2 in clear the name is kubernetes.io/h2c"
+            )),
             Self::Http2 if is_web_socket => {
                 Some(format!("has appProtocol {protocol}, which gRPC does not go over"))
             }

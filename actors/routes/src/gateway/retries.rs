@@ -9,7 +9,7 @@ const CODES: [u16; 11] = [401, 403, 404, 408, 425, 429, 500, 501, 502, 503, 504]
 /// HAProxy's own bound.
 const MOST_ATTEMPTS: u32 = 100;
 
-/// A way of trying again. Connections that fail are tried again, whatever the codes are.
+/// A way of trying again. What ends without an answer is tried again, whatever the codes are.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct RetryProfile {
     pub attempts: u32,

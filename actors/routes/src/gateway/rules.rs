@@ -227,7 +227,7 @@ impl RuleReader<'_> {
         // Each try would have the time of the rule again.
         let is_timed = common.contains_key("within");
         let retry = retry.or_else(|| is_timed.then(RetryProfile::none)).map(Arc::new);
-        if retry.as_ref().is_some_and(|retry| !retry.codes.is_empty()) {
+        if retry.as_ref().is_some_and(|retry| retry.attempts > 0) {
             common.insert("retry", "all".into());
         }
         if let Some(time) = time.filter(|_| retry.as_ref().is_some_and(|retry| retry.is_timed)) {
@@ -276,10 +276,8 @@ impl RuleReader<'_> {
                 settings.remove("redirect");
             }
         }
-        let size = |settings: &MapSettings| {
-            settings.iter().map(|(name, value)| name.len() + value.len() + 2).sum::<usize>()
-        };
-        if settings.iter().any(|(_, settings)| size(settings) > LONGEST) {
+        let over_tls = backends.iter().filter(|key| key.tls.is_some()).map(backend_name).collect();
+        if settings.iter().any(|(_, settings)| longest_size(settings, &over_tls) > LONGEST) {
             return Err(format!("its filters are longer than {LONGEST} bytes"));
         }
         Ok(ReadSettings { settings, backends, dropped })
@@ -401,6 +399,16 @@ impl RuleReader<'_> {
             }
         }
     }
+}
+
+/// The bytes of settings where backends that are asked `over_tls` have the longest names: they have others where they are shown a certificate.
+fn longest_size(settings: &MapSettings, over_tls: &BTreeSet<String>) -> usize {
+    let bytes: usize = settings.iter().map(|(name, value)| name.len() + value.len() + 2).sum();
+    let single = ["backend", "auth"].into_iter().filter_map(|named| settings.get(named).map(String::as_str));
+    let mirrors = settings.get("mirror").into_iter().flat_map(|mirrors| mirrors.split(';'));
+    let named = single.chain(mirrors.filter_map(|mirror| Some(mirror.split_once(',')?.0)));
+    let growing = named.filter(|name| over_tls.contains(*name));
+    bytes + growing.map(|name| names::LONGEST_OF_FILES.saturating_sub(name.len())).sum::<usize>()
 }
 
 /// One of several, by their weights.

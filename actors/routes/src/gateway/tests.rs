@@ -1,6 +1,7 @@
 //! Verdicts and sets, from objects as files have them.
 
 mod classes;
+mod entries;
 mod findings;
 mod router;
 mod streams;
@@ -692,6 +693,23 @@ fn rule_names(world: &mut World, rules: Value) -> Vec<(String, String)> {
         .iter()
         .map(|rule| (text(&rule["name"]), text(&rule["settings"])))
         .collect()
+}
+
+#[test]
+fn a_rule_that_is_tried_again_is_so_whatever_the_method_and_the_codes_are() {
+    let mut world = World::new();
+    world.gateway("web", json!([http("http", None)]));
+    for (retry, is_retried) in [
+        (json!({"attempts": 2}), true),
+        (json!({}), true),
+        (json!({"codes": [500], "attempts": 1}), true),
+        (json!({"attempts": 0}), false),
+        (Value::Null, false),
+    ] {
+        let rule = json!({"retry": retry, "backendRefs": [{"name": "s1", "port": 80}]});
+        let (_, settings) = rule_names(&mut world, json!([rule])).remove(0);
+        assert_eq!(settings.split('|').any(|one| one == "retry=all"), is_retried, "{retry}: {settings}");
+    }
 }
 
 #[test]

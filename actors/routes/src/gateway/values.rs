@@ -3,9 +3,12 @@
 //! A value that a header or a path cannot hold is refused here: it would be structure of the request that HAProxy sends.
 
 use crate::{matching::lists::encoded, options::header::is_haproxys_own};
+use haptic_model::map_entry;
 
-/// The longest settings of a rule: HAProxy's socket takes lines of 8,000 bytes.
-pub(super) const LONGEST: usize = 6_000;
+/// Room for the name of a rule: names of a namespace, a route and, where servers are shown a certificate, a Gateway, with digests.
+const RULE_NAME: usize = 1_391;
+/// The longest settings of a rule: HAProxy takes the entry that they are in at run time.
+pub(super) const LONGEST: usize = map_entry::LONGEST - RULE_NAME;
 
 /// A change of a header, for Lua.
 pub(super) fn header(what: &str, name: &str, value: &str) -> Result<String, String> {

@@ -8,7 +8,7 @@ use super::{
     conditions::{Condition, RouteConditions},
     regex_cost::{PatternCost, asked_of_values},
 };
-use haptic_model::ObjectRef;
+use haptic_model::{ObjectRef, map_entry};
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write,
@@ -19,8 +19,11 @@ use std::{
 pub(crate) const MOST: usize = 500;
 /// The most steps that all expressions of a list take together: see [`PatternCost`].
 const MOST_STEPS: f64 = 2e7;
-/// The most bytes in one entry of a map, and the most entries of a list.
-const CHUNK: usize = 6_000;
+/// Room for the key of an entry and the namespace before a list. The longest keys are of the Gateway API: a listener (the names of a Gateway, a
+/// ListenerSet and a listener, with namespaces), a hostname and a number, some 1,200 bytes.
+const KEY: usize = 1_391;
+/// The most bytes in one entry of a map, so that HAProxy takes a list's change at run time, and the most entries of a list.
+const CHUNK: usize = map_entry::LONGEST - KEY;
 const MOST_CHUNKS: usize = 5;
 /// The bytes that fit whatever their pieces are: two chunks that follow each other hold more than one can.
 const SURE_BYTES: usize = CHUNK * (MOST_CHUNKS - 1) / 2;

@@ -7,7 +7,8 @@ use crate::{
     ports::free_port,
     site::{Site, rendered_for_with, version_of},
 };
-use haptic_model::Bundle;
+use haptic_deploy::{RunningView, Verdict, plan};
+use haptic_model::{Bundle, Capabilities};
 use integration_tests::program::HaproxySeries;
 use serde_json::{Value, json};
 use std::{cell::Cell, collections::BTreeMap};
@@ -76,6 +77,37 @@ fn the_steps_of_a_rollout_are_entries_of_maps_from_the_first_to_the_last() {
         let next = step(stable, canary);
         assert_eq!(first.config.text.to_string(), next.config.text.to_string(), "{stable} to {canary}");
         assert_ne!(first.digest, next.digest);
+    }
+}
+
+/// A route with so many matches of its hostname that a header decides, too.
+fn of_many_matches(matches: usize, tag: &str) -> Value {
+    let one = |number: usize| {
+        json!({"path": {"type": "PathPrefix", "value": "/api/v1/customers"},
+            "headers": [{"name": "x-tenant-id", "value": format!("customer-{number:04}-{tag}")}]})
+    };
+    let numbers: Vec<usize> = (0..matches).collect();
+    let rules = numbers.chunks(8).map(
+        |some| json!({"matches": some.iter().copied().map(one).collect::<Vec<_>>(), "backendRefs": to(1)}),
+    );
+    route("big", &["big.example"], rules.collect())
+}
+
+#[test]
+fn a_hostname_may_have_any_number_of_matches_and_their_change_takes_no_reload() {
+    for (series, matches) in
+        SERIES.into_iter().flat_map(|series| [32, 64, 1000].map(|matches| (series, matches)))
+    {
+        let of = |tag: &str| {
+            rendered(series, &json!(["base", "ssl", "gateway"]), &[of_many_matches(matches, tag)])
+        };
+        let running = RunningView::of(of("one"));
+        let plan = plan(&running, &of("two"), Capabilities::of(version_of(series)));
+        assert!(
+            matches!(plan.verdict, Verdict::Runtime { .. }),
+            "{matches}: {:?}",
+            plan.verdict.reload_reason()
+        );
     }
 }
 

@@ -448,16 +448,29 @@ fn servers_are_asked_in_no_other_way_than_their_service_says() {
     let mut all = site(json!([
         {"matches": at("/ws"), "backendRefs": [{"name": "ws", "port": 80}]},
         {"matches": at("/wss"), "backendRefs": [{"name": "wss", "port": 80}]},
+        {"matches": at("/redis"), "backendRefs": [{"name": "redis", "port": 80}]},
+        {"matches": at("/mysql"), "backendRefs": [{"name": "mysql", "port": 80}]},
+        {"matches": at("/half"), "backendRefs": [{"name": "redis", "port": 80}, {"name": "ws", "port": 80}]},
     ]));
-    for name in ["ws", "wss"] {
+    for (name, protocol) in [
+        ("ws", "kubernetes.io/ws"),
+        ("wss", "kubernetes.io/wss"),
+        ("redis", "example.com/redis"),
+        ("mysql", "mysql"),
+    ] {
         let [mut service, slice] = service(name, "IPv4", 9, &["127.0.0.1"]);
-        service["spec"]["ports"][0]["appProtocol"] = format!("kubernetes.io/{name}").into();
+        service["spec"]["ports"][0]["appProtocol"] = protocol.into();
         all.extend([service, slice]);
     }
     // No server is there: who asks one gets 503.
     on_each(&all, |site| {
         assert_eq!(site.get("a.example", "/ws").status, 503);
         assert_eq!(site.get("a.example", "/wss").status, 500, "nothing is sent in clear");
+        assert_eq!(site.get("a.example", "/redis").status, 500, "HTTP is not sent to it");
+        assert_eq!(site.get("a.example", "/mysql").status, 500, "HTTP is not sent to it");
+        let answers: std::collections::BTreeSet<u16> =
+            (0..40).map(|_| site.get("a.example", "/half").status).collect();
+        assert_eq!(answers.into_iter().collect::<Vec<_>>(), [500, 503]);
     });
 }
 

@@ -4,13 +4,13 @@ use super::*;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use haptic_model::FindingKind;
 
-fn pem() -> (String, String) {
+pub(super) fn pem() -> (String, String) {
     let made = rcgen::generate_simple_self_signed(vec!["a.example".to_owned()]).unwrap();
     (made.cert.pem(), made.signing_key.serialize_pem())
 }
 
 impl World {
-    fn authority(&mut self, namespace: &str, called: &str, text: &str) {
+    pub(super) fn authority(&mut self, namespace: &str, called: &str, text: &str) {
         let metadata = json!({"namespace": namespace, "name": called});
         self.apply("ConfigMap", &json!({"metadata": metadata, "data": {"ca.crt": text}}));
     }
@@ -20,7 +20,7 @@ impl World {
         self.pair("edge", called, &certificate, &key);
     }
 
-    fn pair(&mut self, namespace: &str, called: &str, certificate: &str, key: &str) {
+    pub(super) fn pair(&mut self, namespace: &str, called: &str, certificate: &str, key: &str) {
         let data = json!({"tls.crt": STANDARD.encode(certificate), "tls.key": STANDARD.encode(key)});
         self.apply("Secret", &json!({"metadata": {"namespace": namespace, "name": called}, "data": data}));
     }
@@ -52,7 +52,7 @@ fn service(called: &str, section: Option<&str>) -> Value {
     target
 }
 
-fn by(authority: &str) -> Value {
+pub(super) fn by(authority: &str) -> Value {
     json!({"caCertificateRefs": [{"group": "", "kind": "ConfigMap", "name": authority}], "hostname": "a.example"})
 }
 
@@ -179,8 +179,10 @@ fn a_policy_that_counts_for_one_of_its_services_says_for_which() {
 fn what_a_port_speaks_is_asked_for_or_told() {
     let mut world = World::new();
     world.gateway("gw", json!([http("http", None)]));
+    world.gateway("streams", json!([{"name": "tcp", "port": 90, "protocol": "TCP", "allowedRoutes": {"namespaces": {"from": "All"}}}]));
     let rules = json!([{"backendRefs": [{"name": "s1", "port": 80}]}]);
-    let spec = json!({"parentRefs": [{"name": "gw", "namespace": "edge"}], "rules": rules});
+    let spec =
+        |gateway: &str| json!({"parentRefs": [{"name": gateway, "namespace": "edge"}], "rules": rules});
     world.authority("shop", "ca", &pem().0);
     for (kind, protocol, with_policy, resolved, told) in [
         ("HTTPRoute", "kubernetes.io/ws", false, true, vec![]),
@@ -188,6 +190,18 @@ fn what_a_port_speaks_is_asked_for_or_told() {
         ("HTTPRoute", "kubernetes.io/wss", true, true, vec![]),
         ("HTTPRoute", "https", false, true, vec![FindingKind::TlsWithoutPolicy]),
         ("HTTPRoute", "https", true, true, vec![]),
+        ("HTTPRoute", "HTTP", false, true, vec![]),
+        ("HTTPRoute", "tcp", false, true, vec![]),
+        ("HTTPRoute", "example.com/redis", false, false, vec![FindingKind::ReferenceUnresolved]),
+        ("HTTPRoute", "example.com/http", true, false, vec![FindingKind::ReferenceUnresolved]),
+        ("HTTPRoute", "kubernetes.io/other", false, false, vec![FindingKind::ReferenceUnresolved]),
+        ("HTTPRoute", "mysql", false, false, vec![FindingKind::ReferenceUnresolved]),
+        ("HTTPRoute", "http2", false, false, vec![FindingKind::ReferenceUnresolved]),
+        ("GRPCRoute", "redis", false, false, vec![FindingKind::ReferenceUnresolved]),
+        ("GRPCRoute", "example.com/grpc", false, false, vec![FindingKind::ReferenceUnresolved]),
+        ("GRPCRoute", "http2", false, true, vec![]),
+        ("TCPRoute", "example.com/redis", false, true, vec![]),
+        ("TCPRoute", "redis", false, true, vec![]),
         ("GRPCRoute", "kubernetes.io/ws", false, false, vec![FindingKind::ReferenceUnresolved]),
         ("GRPCRoute", "kubernetes.io/wss", true, false, vec![FindingKind::ReferenceUnresolved]),
         ("GRPCRoute", "kubernetes.io/h2c", false, true, vec![]),
@@ -197,10 +211,11 @@ fn what_a_port_speaks_is_asked_for_or_told() {
         if with_policy {
             world.policy("a", 1, service("s1", None), by("ca"));
         }
-        world.put(kind, "shop", "r", spec.clone());
+        world.put(kind, "shop", "r", spec(if kind == "TCPRoute" { "streams" } else { "gw" }));
         let (verdicts, _) = world.resolved();
         let (of, resource) = match kind {
             "HTTPRoute" => (RouteKind::Http, "httproutes"),
+            "TCPRoute" => (RouteKind::Tcp, "tcproutes"),
             _ => (RouteKind::Grpc, "grpcroutes"),
         };
         let conditions = &verdicts.routes[&(of, name("shop", "r"))].parents[0].conditions;
