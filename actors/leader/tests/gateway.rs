@@ -180,6 +180,11 @@ fn condition(kind: &'static str) -> StatusCondition {
     StatusCondition { kind, holds: true, reason: kind, message: "".into() }
 }
 
+fn class(is_served: bool) -> ClassVerdict {
+    let accepted = StatusCondition { holds: is_served, ..condition("Accepted") };
+    ClassVerdict { generation: 1, conditions: vec![accepted], features: Vec::new(), is_served }
+}
+
 fn gateway_verdict() -> GatewayVerdict {
     GatewayVerdict {
         generation: 1,
@@ -366,7 +371,7 @@ async fn a_gateway_that_is_nobodys_any_more_waits_for_a_controller() {
     let replica = Replica::start(&server, &json!({"serviceMode": "shared"}), &["one"]);
     replica.settles().await;
     assert_eq!(server.writes(), 0, "nothing is known of any Gateway");
-    let class = ClassVerdict { generation: 1, conditions: vec![condition("Accepted")], features: Vec::new() };
+    let class = class(true);
     let classes = [(Arc::from("ours"), Arc::new(class))].into();
     replica.validates(1, GatewayVerdicts { classes, ..verdicts(&[], &[]) });
     replica.run(&[("one", 1)]);
@@ -382,6 +387,56 @@ async fn a_gateway_that_is_nobodys_any_more_waits_for_a_controller() {
     );
     for field in ["listeners", "addresses", "attachedListenerSets"] {
         assert!(status[field].is_null(), "{status}");
+    }
+}
+
+#[actix::test]
+async fn a_gateway_whose_class_is_refused_says_so_and_waits_when_the_class_is_gone() {
+    pause();
+    let mut new = gateway("new");
+    new["spec"] = json!({"gatewayClassName": "team"});
+    let server = Server::with([programmed("web", OURS_RUNS), new]);
+    server.edit("gateways/web", |gateway| gateway["spec"]["gatewayClassName"] = json!("team"));
+    let replica = Replica::start(&server, &json!({"serviceMode": "shared"}), &["one"]);
+    let with_class = |is_served: bool, gateways: &[&str]| GatewayVerdicts {
+        classes: [(Arc::from("team"), Arc::new(class(is_served)))].into(),
+        ..verdicts(gateways, &[])
+    };
+    let says = |server: &Server, name: &str, expected: (&str, &str, &str)| {
+        let conditions = server.object(&format!("gateways/{name}"))["status"]["conditions"].clone();
+        let said = reasons(server, name);
+        let reason = |kind: &str| said.get(kind).map(String::as_str).unwrap_or_default();
+        (status_of(&conditions, "Programmed"), reason("Accepted"), reason("Programmed")) == expected
+    };
+    let refused = ("False", "InvalidParameters", "Invalid");
+    // By a controller that never served it, as after a restart.
+    replica.validates(1, with_class(false, &[]));
+    replica.run(&[("one", 1)]);
+    for name in ["web", "new"] {
+        replica.until("it is refused", |server| says(server, name, refused)).await;
+    }
+    let nothing_is_served = |server: &Server| {
+        let status = server.object("gateways/web")["status"].clone();
+        ["listeners", "addresses", "attachedListenerSets"].iter().all(|field| status[field].is_null())
+            && status.to_string().contains("example.com/Odd")
+    };
+    assert!(nothing_is_served(&server), "{}", server.shown());
+    replica.settles().await;
+    assert_eq!(server.writes(), 2, "each is written once: {}", server.shown());
+    replica.validates(2, with_class(true, &["web"]));
+    replica
+        .until("it is accepted", |server| says(server, "web", ("False", "Accepted", "AddressNotAssigned")))
+        .await;
+    replica.validates(3, with_class(false, &[]));
+    replica.until("it is refused", |server| says(server, "web", refused)).await;
+    assert!(nothing_is_served(&server), "{}", server.shown());
+    replica.validates(4, verdicts(&[], &[]));
+    for name in ["web", "new"] {
+        replica
+            .until("it waits for a controller", |server| {
+                says(server, name, ("Unknown", "Pending", "Pending"))
+            })
+            .await;
     }
 }
 
@@ -570,7 +625,7 @@ async fn the_service_of_a_gateway_that_changes_to_another_controllers_class_goes
         "spec": {"controllerName": "example.com/other"}});
     let server = Server::with([web, theirs]);
     let replica = Replica::start(&server, &json!({"serviceType": "ClusterIP"}), &["one"]);
-    let class = ClassVerdict { generation: 1, conditions: vec![condition("Accepted")], features: Vec::new() };
+    let class = class(true);
     let with_class = |gateways: &[&str]| GatewayVerdicts {
         classes: [("haptic".into(), Arc::new(class.clone()))].into(),
         ..verdicts(gateways, &[])

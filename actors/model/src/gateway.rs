@@ -87,6 +87,8 @@ pub struct ClassVerdict {
     pub conditions: Vec<StatusCondition>,
     /// `status.supportedFeatures`, sorted.
     pub features: Vec<&'static str>,
+    /// Whether its Gateways are served, and have verdicts: also those of one whose parameters were good before.
+    pub is_served: bool,
 }
 
 /// About a Gateway. `Programmed` of it and its listeners is added where statuses are written.

@@ -247,12 +247,14 @@ fn classes(
             Err(why) => unmet("Accepted", "InvalidParameters", why.clone()),
         };
         let counting = read.ok().map(Arc::new).or_else(|| known.cloned());
+        let is_served = counting.is_some();
         options.extend(counting.map(|counting| (name.clone(), counting)));
         let version = met("SupportedVersion", "SupportedVersion", UNREAD_VERSION);
         let verdict = ClassVerdict {
             generation: class.metadata.generation,
             conditions: vec![accepted, version],
             features: features::claimed(settings),
+            is_served,
         };
         verdicts.insert(name.clone(), Arc::new(verdict));
     }
