@@ -616,6 +616,61 @@ async fn a_gateway_has_a_service_that_is_set_right_and_goes_with_it() {
     replica.until("the Service is gone", |server| server.object(&name).is_null()).await;
 }
 
+/// Where the only Service and the only EndpointSlice lead.
+fn led_to(server: &Server) -> (Value, Value) {
+    let service = server.only("services")["spec"]["ports"][0]["targetPort"].clone();
+    (service, server.only("endpointslices")["ports"][0]["port"].clone())
+}
+
+fn at(port: u16, target: u16) -> GatewayVerdicts {
+    let verdict = GatewayVerdict { ports: vec![GatewayPort { port, target }], ..gateway_verdict() };
+    let name = (Arc::from("shop"), Arc::from("web"));
+    GatewayVerdicts { gateways: [(name, Arc::new(verdict))].into(), ..GatewayVerdicts::default() }
+}
+
+#[actix::test]
+async fn a_service_leads_to_another_port_once_every_ready_pod_has_it_as_this_gateways() {
+    pause();
+    let server = Server::with([gateway("web")]);
+    let replica = Replica::start(&server, &json!({"serviceType": "ClusterIP"}), &["one", "two"]);
+    replica.validates(1, at(80, 20_003));
+    replica.until("there is a Service", |server| !server.only("services").is_null()).await;
+    replica.settles().await;
+    assert!(server.only("endpointslices").is_null(), "no pod has its port yet: {}", server.shown());
+    replica.run(&[("one", 1), ("two", 1)]);
+    replica.until("it is led to", |server| led_to(server) == (json!(20_003), json!(20_003))).await;
+
+    replica.validates(2, at(80, 20_000));
+    replica.run(&[("one", 2), ("two", 1)]);
+    replica.settles().await;
+    assert_eq!(led_to(&server), (json!(20_003), json!(20_003)), "pod two has another's there");
+    // Nor is it where a user edits the Service, or another leader finds it so.
+    let name = format!("services/{}", server.only("services")["metadata"]["name"].as_str().unwrap());
+    server.edit(&name, |service| service["spec"]["selector"] = json!({"app": "mine"}));
+    replica
+        .until("the selector is gone", |server| server.object(&name)["spec"].get("selector").is_none())
+        .await;
+    assert_eq!(led_to(&server), (json!(20_003), json!(20_003)));
+    drop(replica);
+    let replica = Replica::start(&server, &json!({"serviceType": "ClusterIP"}), &["one", "two"]);
+    replica.validates(7, at(80, 20_000));
+    replica.settles().await;
+    assert_eq!(led_to(&server), (json!(20_003), json!(20_003)));
+    replica.run(&[("one", 7), ("two", 8)]);
+    replica.until("it leads there", |server| led_to(server) == (json!(20_000), json!(20_000))).await;
+}
+
+#[actix::test]
+async fn where_no_pod_is_ready_a_service_follows_at_once() {
+    pause();
+    let server = Server::with([gateway("web")]);
+    let replica = Replica::start(&server, &json!({"serviceType": "ClusterIP"}), &[]);
+    replica.validates(1, at(80, 20_003));
+    replica.until("there is a Service", |server| led_to(server).0 == 20_003).await;
+    replica.validates(2, at(80, 20_000));
+    replica.until("it leads elsewhere", |server| led_to(server).0 == 20_000).await;
+}
+
 #[actix::test]
 async fn the_service_of_a_gateway_that_changes_to_another_controllers_class_goes() {
     pause();

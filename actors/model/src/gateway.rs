@@ -34,6 +34,20 @@ pub fn gateway_label(name: &str) -> String {
     format!("{readable}-{digits}")
 }
 
+/// What the names of the Services begin with that are made for Gateways.
+pub const SERVICE_PREFIX: &str = "haptic-";
+
+/// The name of the Service of a Gateway: no other Gateway of its namespace has the same.
+#[must_use]
+pub fn service_name(gateway: &str) -> String {
+    const LONGEST: usize = 63;
+    const DIGITS: usize = 16;
+    let digits: String = Digest::of(gateway.as_bytes()).to_string().chars().take(DIGITS).collect();
+    let room = LONGEST - SERVICE_PREFIX.len() - 1 - DIGITS;
+    let readable: String = gateway.chars().map(|c| if c == '.' { '-' } else { c }).take(room).collect();
+    format!("{SERVICE_PREFIX}{readable}-{digits}")
+}
+
 /// Namespace and name of an object.
 pub type NamespacedName = (Arc<str>, Arc<str>);
 

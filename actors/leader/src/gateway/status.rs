@@ -49,6 +49,8 @@ pub(crate) enum GatewayAddresses {
     Unmanaged,
     /// By these; each with its type.
     Assigned(Vec<(&'static str, String)>),
+    /// By these, once a port of it leads to what the pods run.
+    NotLedYet(Vec<(&'static str, String)>),
     /// Not yet, or not at all; why.
     NotAssigned(String),
     /// Not by what it asks for; why.
@@ -336,7 +338,7 @@ impl GatewayAddresses {
     fn as_field(&self) -> Option<Value> {
         let addresses = match self {
             Self::Unmanaged => return None,
-            Self::Assigned(addresses) => addresses.as_slice(),
+            Self::Assigned(addresses) | Self::NotLedYet(addresses) => addresses.as_slice(),
             Self::NotAssigned(_) | Self::NotUsable(_) => &[],
         };
         let all = addresses.iter().take(ADDRESSES);
