@@ -180,6 +180,11 @@ fn condition(kind: &'static str) -> StatusCondition {
     StatusCondition { kind, holds: true, reason: kind, message: "".into() }
 }
 
+fn class(is_served: bool) -> ClassVerdict {
+    let accepted = StatusCondition { holds: is_served, ..condition("Accepted") };
+    ClassVerdict { generation: 1, conditions: vec![accepted], features: Vec::new(), is_served }
+}
+
 fn gateway_verdict() -> GatewayVerdict {
     GatewayVerdict {
         generation: 1,
@@ -366,7 +371,7 @@ async fn a_gateway_that_is_nobodys_any_more_waits_for_a_controller() {
     let replica = Replica::start(&server, &json!({"serviceMode": "shared"}), &["one"]);
     replica.settles().await;
     assert_eq!(server.writes(), 0, "nothing is known of any Gateway");
-    let class = ClassVerdict { generation: 1, conditions: vec![condition("Accepted")], features: Vec::new() };
+    let class = class(true);
     let classes = [(Arc::from("ours"), Arc::new(class))].into();
     replica.validates(1, GatewayVerdicts { classes, ..verdicts(&[], &[]) });
     replica.run(&[("one", 1)]);
@@ -382,6 +387,56 @@ async fn a_gateway_that_is_nobodys_any_more_waits_for_a_controller() {
     );
     for field in ["listeners", "addresses", "attachedListenerSets"] {
         assert!(status[field].is_null(), "{status}");
+    }
+}
+
+#[actix::test]
+async fn a_gateway_whose_class_is_refused_says_so_and_waits_when_the_class_is_gone() {
+    pause();
+    let mut new = gateway("new");
+    new["spec"] = json!({"gatewayClassName": "team"});
+    let server = Server::with([programmed("web", OURS_RUNS), new]);
+    server.edit("gateways/web", |gateway| gateway["spec"]["gatewayClassName"] = json!("team"));
+    let replica = Replica::start(&server, &json!({"serviceMode": "shared"}), &["one"]);
+    let with_class = |is_served: bool, gateways: &[&str]| GatewayVerdicts {
+        classes: [(Arc::from("team"), Arc::new(class(is_served)))].into(),
+        ..verdicts(gateways, &[])
+    };
+    let says = |server: &Server, name: &str, expected: (&str, &str, &str)| {
+        let conditions = server.object(&format!("gateways/{name}"))["status"]["conditions"].clone();
+        let said = reasons(server, name);
+        let reason = |kind: &str| said.get(kind).map(String::as_str).unwrap_or_default();
+        (status_of(&conditions, "Programmed"), reason("Accepted"), reason("Programmed")) == expected
+    };
+    let refused = ("False", "InvalidParameters", "Invalid");
+    // By a controller that never served it, as after a restart.
+    replica.validates(1, with_class(false, &[]));
+    replica.run(&[("one", 1)]);
+    for name in ["web", "new"] {
+        replica.until("it is refused", |server| says(server, name, refused)).await;
+    }
+    let nothing_is_served = |server: &Server| {
+        let status = server.object("gateways/web")["status"].clone();
+        ["listeners", "addresses", "attachedListenerSets"].iter().all(|field| status[field].is_null())
+            && status.to_string().contains("example.com/Odd")
+    };
+    assert!(nothing_is_served(&server), "{}", server.shown());
+    replica.settles().await;
+    assert_eq!(server.writes(), 2, "each is written once: {}", server.shown());
+    replica.validates(2, with_class(true, &["web"]));
+    replica
+        .until("it is accepted", |server| says(server, "web", ("False", "Accepted", "AddressNotAssigned")))
+        .await;
+    replica.validates(3, with_class(false, &[]));
+    replica.until("it is refused", |server| says(server, "web", refused)).await;
+    assert!(nothing_is_served(&server), "{}", server.shown());
+    replica.validates(4, verdicts(&[], &[]));
+    for name in ["web", "new"] {
+        replica
+            .until("it waits for a controller", |server| {
+                says(server, name, ("Unknown", "Pending", "Pending"))
+            })
+            .await;
     }
 }
 
@@ -561,6 +616,61 @@ async fn a_gateway_has_a_service_that_is_set_right_and_goes_with_it() {
     replica.until("the Service is gone", |server| server.object(&name).is_null()).await;
 }
 
+/// Where the only Service and the only EndpointSlice lead.
+fn led_to(server: &Server) -> (Value, Value) {
+    let service = server.only("services")["spec"]["ports"][0]["targetPort"].clone();
+    (service, server.only("endpointslices")["ports"][0]["port"].clone())
+}
+
+fn at(port: u16, target: u16) -> GatewayVerdicts {
+    let verdict = GatewayVerdict { ports: vec![GatewayPort { port, target }], ..gateway_verdict() };
+    let name = (Arc::from("shop"), Arc::from("web"));
+    GatewayVerdicts { gateways: [(name, Arc::new(verdict))].into(), ..GatewayVerdicts::default() }
+}
+
+#[actix::test]
+async fn a_service_leads_to_another_port_once_every_ready_pod_has_it_as_this_gateways() {
+    pause();
+    let server = Server::with([gateway("web")]);
+    let replica = Replica::start(&server, &json!({"serviceType": "ClusterIP"}), &["one", "two"]);
+    replica.validates(1, at(80, 20_003));
+    replica.until("there is a Service", |server| !server.only("services").is_null()).await;
+    replica.settles().await;
+    assert!(server.only("endpointslices").is_null(), "no pod has its port yet: {}", server.shown());
+    replica.run(&[("one", 1), ("two", 1)]);
+    replica.until("it is led to", |server| led_to(server) == (json!(20_003), json!(20_003))).await;
+
+    replica.validates(2, at(80, 20_000));
+    replica.run(&[("one", 2), ("two", 1)]);
+    replica.settles().await;
+    assert_eq!(led_to(&server), (json!(20_003), json!(20_003)), "pod two has another's there");
+    // Nor is it where a user edits the Service, or another leader finds it so.
+    let name = format!("services/{}", server.only("services")["metadata"]["name"].as_str().unwrap());
+    server.edit(&name, |service| service["spec"]["selector"] = json!({"app": "mine"}));
+    replica
+        .until("the selector is gone", |server| server.object(&name)["spec"].get("selector").is_none())
+        .await;
+    assert_eq!(led_to(&server), (json!(20_003), json!(20_003)));
+    drop(replica);
+    let replica = Replica::start(&server, &json!({"serviceType": "ClusterIP"}), &["one", "two"]);
+    replica.validates(7, at(80, 20_000));
+    replica.settles().await;
+    assert_eq!(led_to(&server), (json!(20_003), json!(20_003)));
+    replica.run(&[("one", 7), ("two", 8)]);
+    replica.until("it leads there", |server| led_to(server) == (json!(20_000), json!(20_000))).await;
+}
+
+#[actix::test]
+async fn where_no_pod_is_ready_a_service_follows_at_once() {
+    pause();
+    let server = Server::with([gateway("web")]);
+    let replica = Replica::start(&server, &json!({"serviceType": "ClusterIP"}), &[]);
+    replica.validates(1, at(80, 20_003));
+    replica.until("there is a Service", |server| led_to(server).0 == 20_003).await;
+    replica.validates(2, at(80, 20_000));
+    replica.until("it leads elsewhere", |server| led_to(server).0 == 20_000).await;
+}
+
 #[actix::test]
 async fn the_service_of_a_gateway_that_changes_to_another_controllers_class_goes() {
     pause();
@@ -570,7 +680,7 @@ async fn the_service_of_a_gateway_that_changes_to_another_controllers_class_goes
         "spec": {"controllerName": "example.com/other"}});
     let server = Server::with([web, theirs]);
     let replica = Replica::start(&server, &json!({"serviceType": "ClusterIP"}), &["one"]);
-    let class = ClassVerdict { generation: 1, conditions: vec![condition("Accepted")], features: Vec::new() };
+    let class = class(true);
     let with_class = |gateways: &[&str]| GatewayVerdicts {
         classes: [("haptic".into(), Arc::new(class.clone()))].into(),
         ..verdicts(gateways, &[])

@@ -34,6 +34,20 @@ pub fn gateway_label(name: &str) -> String {
     format!("{readable}-{digits}")
 }
 
+/// What the names of the Services begin with that are made for Gateways.
+pub const SERVICE_PREFIX: &str = "haptic-";
+
+/// The name of the Service of a Gateway: no other Gateway of its namespace has the same.
+#[must_use]
+pub fn service_name(gateway: &str) -> String {
+    const LONGEST: usize = 63;
+    const DIGITS: usize = 16;
+    let digits: String = Digest::of(gateway.as_bytes()).to_string().chars().take(DIGITS).collect();
+    let room = LONGEST - SERVICE_PREFIX.len() - 1 - DIGITS;
+    let readable: String = gateway.chars().map(|c| if c == '.' { '-' } else { c }).take(room).collect();
+    format!("{SERVICE_PREFIX}{readable}-{digits}")
+}
+
 /// Namespace and name of an object.
 pub type NamespacedName = (Arc<str>, Arc<str>);
 
@@ -87,6 +101,8 @@ pub struct ClassVerdict {
     pub conditions: Vec<StatusCondition>,
     /// `status.supportedFeatures`, sorted.
     pub features: Vec<&'static str>,
+    /// Whether its Gateways are served, and have verdicts: also those of one whose parameters were good before.
+    pub is_served: bool,
 }
 
 /// About a Gateway. `Programmed` of it and its listeners is added where statuses are written.

@@ -1,5 +1,5 @@
 //! Which namespaces keep what of hosts, as it is written down for the next controller: one that starts gives a host to nobody who
-//! only waited for that.
+//! only waited for that. Beside it stand the ports of HAProxy that Gateways have, for which no time passes.
 //!
 //! The leader writes a record of it, and each controller reads the record before its first render, from a store of its own. No wall
 //! clock is asked: the record says how much time is left, and that goes on when it is read. So a hold never ends early; it lasts
@@ -63,12 +63,14 @@ struct RecordedHold {
 /// One thing that is held: of which resource, as text, and by whom.
 type HeldThing<'h> = (&'h Arc<str>, &'h Arc<str>, &'h HostHold);
 
-/// Whether a configuration has something to remember: it watches objects that hold hosts.
+/// Whether a configuration has something to remember: it watches objects that hold hosts, or ports.
 #[must_use]
 pub fn is_wanted(spec: &HAProxyTemplateConfigSpec) -> bool {
-    spec.watched_resources
-        .values()
-        .any(|w| w.resources == "ingresses" && w.api_version.starts_with("networking.k8s.io/"))
+    spec.watched_resources.values().any(|w| match &*w.resources {
+        "ingresses" => w.api_version.starts_with("networking.k8s.io/"),
+        "gateways" => w.api_version.starts_with("gateway.networking.k8s.io/"),
+        _ => false,
+    })
 }
 
 impl HostHolds {

@@ -128,7 +128,7 @@ impl HostHoldsActor {
             && self.trouble != now
         {
             tracing::warn!(
-                "namespaces that lose a host may not have it back after a restart of controllers: {why}"
+                "after a restart of controllers namespaces that lost a host may not have it back, and Gateways may have other ports of HAProxy: {why}"
             );
         }
         self.trouble = now;

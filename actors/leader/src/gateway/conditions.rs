@@ -5,6 +5,12 @@ use serde_json::{Map, Value, json};
 
 /// The API takes messages of 32,768 bytes; nobody reads as much.
 const LONGEST_MESSAGE: usize = 1000;
+/// The API takes so many conditions in one place, and refuses the whole status where there is one more.
+pub(crate) const MOST: usize = 8;
+/// The types that are written in any case, and then the others of ours as long as there is room: the first ones first.
+const ALWAYS: [&str; 4] = ["Accepted", "Programmed", "ResolvedRefs", "haproxy-haptic.org/Programmed"];
+const WITH_ROOM: [&str; 4] =
+    ["PartiallyInvalid", "Conflicted", "InsecureFrontendValidationMode", "OverlappingTLSConfig"];
 
 /// What conditions of one place should be.
 pub(crate) struct WantedConditions<'a> {
@@ -21,25 +27,44 @@ pub(crate) struct WantedConditions<'a> {
 }
 
 impl WantedConditions<'_> {
-    /// `stored` with ours as they should be: each in its place, new ones at the end, those of other types untouched.
+    /// `stored` with ours as they should be: each in its place, new ones at the end, those of other types untouched. Where that is more than the
+    /// API takes, the least important of ours are left out, and of other types only what ours that are always written have no room beside.
     pub(crate) fn merged_into(self, stored: Option<&Value>) -> Vec<Value> {
-        let Self { ours, mut wanted, generation, accepted, now } = self;
+        let Self { ours, wanted, generation, accepted, now } = self;
+        let stored = stored.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let is_foreign = |condition: &&Value| !ours.contains(&kind_of(condition));
+        let mut wanted = with_room(wanted, MOST.saturating_sub(stored.iter().filter(is_foreign).count()));
+        let mut room_of_others = MOST.saturating_sub(wanted.len());
         let written = |one: &StatusCondition, stored| {
             let accepted = accepted.filter(|_| one.kind == "Accepted" && one.holds);
             written(one, stored, accepted.unwrap_or(generation), now)
         };
         let mut merged = Vec::new();
-        for condition in stored.and_then(Value::as_array).into_iter().flatten() {
+        for condition in stored {
             let kind = kind_of(condition);
             if let Some(found) = wanted.iter().position(|one| one.kind == kind) {
                 merged.push(written(&wanted.remove(found), Some(condition)));
-            } else if !ours.contains(&kind) {
+            } else if !ours.contains(&kind) && room_of_others > 0 {
+                room_of_others -= 1;
                 merged.push(condition.clone());
             }
         }
         merged.extend(wanted.iter().map(|one| written(one, None)));
         merged
     }
+}
+
+/// `wanted` without the least important ones that have no `room`.
+fn with_room(mut wanted: Vec<StatusCondition>, room: usize) -> Vec<StatusCondition> {
+    let rank = |one: &StatusCondition| {
+        WITH_ROOM.iter().position(|kind| *kind == one.kind).unwrap_or(WITH_ROOM.len())
+    };
+    while wanted.len() > room {
+        let spare = wanted.iter().enumerate().filter(|(_, one)| !ALWAYS.contains(&one.kind));
+        let Some((least, _)) = spare.max_by_key(|(_, one)| rank(one)) else { break };
+        wanted.remove(least);
+    }
+    wanted
 }
 
 /// The condition of type `kind` among `conditions`.
@@ -136,6 +161,37 @@ mod tests {
         assert_eq!(second[0]["lastTransitionTime"], "2026-01-01T00:00:00Z");
         let third = merged(vec![accepted(false)], &second, "2026-01-03T00:00:00Z");
         assert_eq!(third[0]["lastTransitionTime"], "2026-01-03T00:00:00Z");
+    }
+
+    #[test]
+    fn there_are_no_more_than_the_api_takes_and_foreign_ones_go_only_for_what_is_always_written() {
+        let of = |kind| StatusCondition { kind, ..accepted(true) };
+        let all = ["ResolvedRefs", "OverlappingTLSConfig", "Accepted", "Conflicted", "Programmed"].map(of);
+        let ours = all.each_ref().map(|one| one.kind);
+        let foreign = |count: usize| {
+            let each = |number| json!({"type": format!("example.com/T{number}"), "status": "True"});
+            (0..count).map(each).collect::<Vec<Value>>()
+        };
+        for (others, kept, left_out) in [
+            (3, 3, &[][..]),
+            (4, 4, &["OverlappingTLSConfig"]),
+            (5, 5, &["OverlappingTLSConfig", "Conflicted"]),
+            (8, 5, &["OverlappingTLSConfig", "Conflicted"]),
+        ] {
+            let merge = |stored: &Value| {
+                let wanted = all.to_vec();
+                WantedConditions { ours: &ours, wanted, generation: 3, accepted: None, now: "now" }
+                    .merged_into(Some(stored))
+            };
+            let merged = merge(&foreign(others).into());
+            let count = |kind: &str| merged.iter().filter(|one| kind_of(one) == kind).count();
+            for kind in ours {
+                assert_eq!(count(kind), usize::from(!left_out.contains(&kind)), "{others}: {kind}");
+            }
+            assert_eq!(merged.iter().filter(|one| foreign(kept).contains(one)).count(), kept);
+            assert!(merged.len() <= MOST);
+            assert_eq!(merge(&merged.clone().into()), merged, "what is right is not written again");
+        }
     }
 
     #[test]

@@ -3,13 +3,15 @@
 //! What is decided about objects comes as verdicts with each bundle. Here it is added what the pods run ([`progress`]) and what is stored
 //! already, and the difference is written: [`status`] says how each kind's status should be, [`queue`] which ones are to be looked at,
 //! [`work`] looks at them and writes; [`state`] is what is known of all of it. Of routes that are held back [`held`] says what is served in their place,
-//! and [`abandoned`] of Gateways that are nobody's any more what is left. [`service`] says how a Gateway's Service should be, [`services`] brings all of them there. Nothing here
+//! and [`abandoned`] of Gateways that are nobody's any more what is left. [`service`] says how a Gateway's Service should be, [`services`] brings all of them there, to ports that
+//! pods are proven to run ([`ports_since`]). Nothing here
 //! decides whether a route is accepted.
 
 mod abandoned;
 mod conditions;
 pub(crate) mod held;
 pub(crate) mod kinds;
+mod ports_since;
 pub(crate) mod progress;
 pub(crate) mod queue;
 mod references;

@@ -40,6 +40,11 @@ impl FleetProgress {
         self.pods.iter().copied().min().flatten()
     }
 
+    /// Whether every ready pod runs `generation`, or a newer one. Where none is ready, nobody is led to one that does not.
+    pub(crate) fn has_run(&self, generation: Generation) -> bool {
+        self.pods.iter().all(|pod| *pod >= Some(generation))
+    }
+
     /// What waits for `generation`; `None`: nothing does.
     fn waits(&self, generation: Generation) -> Option<String> {
         let (all, run) = (self.pods.len(), self.pods.iter().filter(|pod| **pod >= Some(generation)).count());

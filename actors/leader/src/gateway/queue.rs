@@ -94,7 +94,11 @@ impl StatusQueue {
         }
         let stores = &self.stores;
         self.abandoned.retain(|key, _| is_stored(stores, key));
-        for key in changed(&before, verdicts) {
+        let changed = changed(&before, verdicts);
+        if changed.iter().any(|key| key.kind == GatewayKind::Class) {
+            self.look_at_unjudged_gateways();
+        }
+        for key in changed {
             match parts(&key, &before).filter(|_| key.kind.is_whole()) {
                 Some((validated, _)) if parts(&key, verdicts).is_none() => {
                     self.abandoned.insert(key.clone(), validated);
@@ -113,6 +117,16 @@ impl StatusQueue {
             }
             self.look_at_when_run(key, now);
         }
+    }
+
+    /// Whether a class is ours, and refused, is all that is said of its Gateways without a verdict.
+    fn look_at_unjudged_gateways(&mut self) {
+        let gateways = self.stores.get(&GatewayKind::Gateway).into_iter().flat_map(|store| store.iter());
+        let names = gateways.map(|one| (one.reference.namespace.clone(), one.reference.name.clone()));
+        let unjudged = names.filter(|name| !self.verdicts.gateways.contains_key(name));
+        let unjudged: Vec<StatusKey> =
+            unjudged.map(|(ns, name)| StatusKey::new(GatewayKind::Gateway, &ns, &name)).collect();
+        unjudged.into_iter().for_each(|key| self.look_at(key));
     }
 
     /// The objects of `kind` are these.

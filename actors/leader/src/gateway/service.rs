@@ -7,9 +7,8 @@ use super::references::GROUP;
 use haptic_model::{
     ReadyPod,
     crd::{GatewayServiceMode, GatewayServicesSpec},
-    gateway::{GATEWAY_NAME, GatewayVerdict, NamespacedName, gateway_label},
+    gateway::{GATEWAY_NAME, GatewayPort, GatewayVerdict, NamespacedName, gateway_label, service_name},
 };
-use haptic_text::Digest;
 use serde_json::{Map, Value, json};
 use std::{collections::BTreeMap, net::IpAddr};
 
@@ -21,12 +20,6 @@ const INFRASTRUCTURE: &str = "haproxy-haptic.org/infrastructure";
 /// The label that ties an EndpointSlice to its Service.
 const SERVICE_OF_SLICE: &str = "kubernetes.io/service-name";
 const SLICE_MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
-/// What the names of our Services begin with.
-pub(crate) const PREFIX: &str = "haptic-";
-/// The longest name of a Service, and the longest value of a label.
-const LONGEST: usize = 63;
-/// So many digits of a digest stand behind a name that is cut.
-const DIGITS: usize = 16;
 
 /// Whose an object at the API server is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,25 +32,14 @@ pub(crate) enum Ownership {
     Foreign,
 }
 
-/// The name of the Service of `gateway`: no other Gateway of the namespace has the same.
-pub(crate) fn name_of(gateway: &str) -> String {
-    let digest = digits(gateway);
-    let room = LONGEST - PREFIX.len() - 1 - DIGITS;
-    let readable: String = gateway.chars().map(|c| if c == '.' { '-' } else { c }).take(room).collect();
-    format!("{PREFIX}{readable}-{digest}")
-}
-
-fn digits(name: &str) -> String {
-    Digest::of(name.as_bytes()).to_string().chars().take(DIGITS).collect()
-}
-
-/// The Service of a Gateway; `None`: it has no port that is served, and a Service needs one.
+/// The Service of a Gateway with these ports; `None`: it has no port that is served, and a Service needs one.
 pub(crate) fn service(
     (namespace, name): &NamespacedName,
     verdict: &GatewayVerdict,
+    ports: &[GatewayPort],
     spec: &GatewayServicesSpec,
 ) -> Option<Value> {
-    if spec.service_mode != GatewayServiceMode::PerGateway || verdict.ports.is_empty() {
+    if spec.service_mode != GatewayServiceMode::PerGateway || ports.is_empty() {
         return None;
     }
     let is_allowed = |key: &&String| {
@@ -77,7 +59,7 @@ pub(crate) fn service(
     annotations.insert(INFRASTRUCTURE.into(), recorded.to_string().into());
     labels.insert(GATEWAY_NAME.into(), gateway_label(name).into());
     labels.insert(MANAGED_BY.into(), OURS.into());
-    let ports = verdict.ports.iter().map(|port| {
+    let ports = ports.iter().map(|port| {
         json!({"name": port_name(port.port), "port": port.port, "targetPort": port.target, "protocol": "TCP"})
     });
     let mut service = json!({
@@ -85,7 +67,7 @@ pub(crate) fn service(
         "kind": "Service",
         "metadata": {
             "namespace": &**namespace,
-            "name": name_of(name),
+            "name": service_name(name),
             "labels": labels,
             "annotations": annotations,
             "ownerReferences": [{
@@ -118,19 +100,23 @@ pub(crate) fn asked_addresses(verdict: &GatewayVerdict, spec: &GatewayServicesSp
         .collect()
 }
 
-/// The slices of `service`, which has an `uid`: one for each family of addresses that pods have. Those that terminate stay in them, as Kubernetes
+/// The slices of `service`, which has an `uid`, with those of `ports` that they may have: one for each family of addresses that pods have. Those that terminate stay in them, as Kubernetes
 /// has it for Services with a selector: https://kubernetes.io/docs/concepts/services-networking/endpoint-slices/#conditions.
-pub(crate) fn slices(service: &Value, pods: &[ReadyPod]) -> Vec<Value> {
+pub(crate) fn slices(
+    service: &Value,
+    ports: &[GatewayPort],
+    pods: &[ReadyPod],
+    may_lead: impl Fn(&str, &GatewayPort) -> bool,
+) -> Vec<Value> {
     let (Some(name), Some(uid)) = (text(service, "/metadata/name"), text(service, "/metadata/uid")) else {
         return Vec::new();
     };
-    let ports = service
-        .pointer("/spec/ports")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .map(|port| json!({"name": port.get("name"), "port": port.get("targetPort"), "protocol": "TCP"}));
-    let ports: Vec<Value> = ports.collect();
+    let ports_of = |slice: &str| {
+        let ports = ports.iter().filter(|port| may_lead(slice, port));
+        let ports =
+            ports.map(|port| json!({"name": port_name(port.port), "port": port.target, "protocol": "TCP"}));
+        ports.collect::<Vec<Value>>()
+    };
     let of_family = |is_v4: bool| {
         let endpoints = pods.iter().flat_map(|ready| {
             let addresses = std::iter::once(&ready.pod.address).chain(&ready.pod.other_addresses);
@@ -147,12 +133,13 @@ pub(crate) fn slices(service: &Value, pods: &[ReadyPod]) -> Vec<Value> {
         endpoints.collect::<Vec<Value>>()
     };
     let slice = |kind: &str, suffix: &str, endpoints: Vec<Value>| {
+        let slice_name = format!("{name}{suffix}");
         json!({
             "apiVersion": "discovery.k8s.io/v1",
             "kind": "EndpointSlice",
             "metadata": {
                 "namespace": text(service, "/metadata/namespace"),
-                "name": format!("{name}{suffix}"),
+                "name": slice_name,
                 "labels": {
                     SERVICE_OF_SLICE: name, SLICE_MANAGED_BY: OURS,
                     GATEWAY_NAME: service.pointer("/metadata/labels").and_then(|labels| labels.get(GATEWAY_NAME)),
@@ -163,7 +150,7 @@ pub(crate) fn slices(service: &Value, pods: &[ReadyPod]) -> Vec<Value> {
             },
             "addressType": kind,
             "endpoints": endpoints,
-            "ports": ports.clone(),
+            "ports": ports_of(&slice_name),
         })
     };
     // One without endpoints stays, so that pods that go are taken out of it.
@@ -199,7 +186,7 @@ pub(crate) fn gateway_of(service: &Value) -> Option<(String, String)> {
     let (name, uid) = (owner.get("name")?.as_str()?, owner.get("uid")?.as_str()?);
     let is_ours = labels.get(MANAGED_BY)? == OURS
         && labels.get(GATEWAY_NAME)?.as_str()? == gateway_label(name)
-        && text(service, "/metadata/name") == Some(&name_of(name));
+        && text(service, "/metadata/name") == Some(&service_name(name));
     (is_gateway && is_ours).then(|| (name.to_owned(), uid.to_owned()))
 }
 
@@ -309,6 +296,24 @@ fn text<'a>(object: &'a Value, pointer: &str) -> Option<&'a str> {
     object.pointer(pointer).and_then(Value::as_str)
 }
 
+/// The ports of `found`, a Service.
+pub(crate) fn ports_in(found: &Value) -> Vec<GatewayPort> {
+    let all = found.pointer("/spec/ports").and_then(Value::as_array).into_iter().flatten();
+    let number = |port: &Value, field: &str| u16::try_from(port.get(field)?.as_u64()?).ok();
+    all.filter_map(|one| Some(GatewayPort { port: number(one, "port")?, target: number(one, "targetPort")? }))
+        .collect()
+}
+
+/// Whether `found`, an EndpointSlice, leads a Gateway's port to this port of HAProxy.
+pub(crate) fn is_led_to(found: &Value, port: &GatewayPort) -> bool {
+    let all = found.get("ports").and_then(Value::as_array).into_iter().flatten();
+    let (name, target) = (port_name(port.port), u64::from(port.target));
+    all.into_iter().any(|one: &Value| {
+        one.get("name").and_then(Value::as_str) == Some(&*name)
+            && one.get("port").and_then(Value::as_u64) == Some(target)
+    })
+}
+
 fn port_name(port: u16) -> String {
     format!("port-{port}")
 }
@@ -344,7 +349,7 @@ mod tests {
     }
 
     fn made(verdict: &GatewayVerdict, spec: &GatewayServicesSpec) -> Value {
-        service(&("shop".into(), "web".into()), verdict, spec).unwrap()
+        service(&("shop".into(), "web".into()), verdict, &verdict.ports, spec).unwrap()
     }
 
     /// As the API server stores it.
@@ -425,14 +430,19 @@ mod tests {
     #[test]
     fn slices_hold_the_ready_pods_of_a_family_with_their_nodes() {
         let service = stored(made(&verdict(), &spec()));
-        let wanted = slices(&service, &[pod(&["10.0.0.1", "fd00::1"]), pod(&["10.0.0.2"])]);
+        let wanted = slices(
+            &service,
+            &verdict().ports,
+            &[pod(&["10.0.0.1", "fd00::1"]), pod(&["10.0.0.2"])],
+            |_, _| true,
+        );
         assert_eq!(wanted.len(), 2);
         assert_eq!(wanted[0]["endpoints"][1]["addresses"], json!(["10.0.0.2"]));
         assert_eq!(wanted[0]["endpoints"][0]["nodeName"], "node-1");
         assert_eq!(wanted[1]["endpoints"].as_array().unwrap().len(), 1);
         assert_eq!(wanted[0]["ports"][1], json!({"name": "port-443", "port": 20443, "protocol": "TCP"}));
         assert_eq!(correction(&wanted[0], &wanted[0]), None);
-        let fewer = slices(&service, &[pod(&["10.0.0.2"])]);
+        let fewer = slices(&service, &verdict().ports, &[pod(&["10.0.0.2"])], |_, _| true);
         let patch = correction(&wanted[0], &fewer[0]).unwrap();
         assert_eq!(patch, json!({"endpoints": fewer[0]["endpoints"]}));
     }
@@ -442,7 +452,7 @@ mod tests {
         let service = stored(made(&verdict(), &spec()));
         let conditions = |terminating| {
             let pod = ReadyPod { terminating, ..pod(&["10.0.0.1"]) };
-            slices(&service, &[pod])[0]["endpoints"][0]["conditions"].clone()
+            slices(&service, &verdict().ports, &[pod], |_, _| true)[0]["endpoints"][0]["conditions"].clone()
         };
         assert_eq!(conditions(false), json!({"ready": true, "serving": true, "terminating": false}));
         assert_eq!(conditions(true), json!({"ready": false, "serving": true, "terminating": true}));
@@ -451,14 +461,14 @@ mod tests {
     #[test]
     fn names_are_as_long_as_services_may_be_and_nobody_elses() {
         let long: Vec<String> = ["a", "b"].map(|end| "x.".repeat(126) + end).into();
-        let names: Vec<String> = long.iter().map(|name| name_of(name)).collect();
-        assert!(names.iter().all(|name| name.len() <= LONGEST && !name.contains('.')));
+        let names: Vec<String> = long.iter().map(|name| service_name(name)).collect();
+        assert!(names.iter().all(|name| name.len() <= 63 && !name.contains('.')));
         assert_ne!(names[0], names[1]);
-        assert_ne!(name_of("a.b"), name_of("a-b"));
-        assert!(gateway_label(&long[0]).len() <= LONGEST);
+        assert_ne!(service_name("a.b"), service_name("a-b"));
+        assert!(gateway_label(&long[0]).len() <= 63);
         let gateway: NamespacedName = (Arc::from("shop"), long[0].as_str().into());
-        let service = stored(service(&gateway, &verdict(), &spec()).unwrap());
-        let slices = slices(&service, &[]);
+        let service = stored(service(&gateway, &verdict(), &verdict().ports, &spec()).unwrap());
+        let slices = slices(&service, &verdict().ports, &[], |_, _| true);
         assert_ne!(slices[0]["metadata"]["name"], slices[1]["metadata"]["name"]);
     }
 }

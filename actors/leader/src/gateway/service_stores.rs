@@ -1,7 +1,6 @@
 //! The stores that Services of Gateways are made from.
 
-use super::service::PREFIX;
-use haptic_model::{Object, Snapshot, Snapshots, crd::HAProxyTemplateConfigSpec};
+use haptic_model::{Object, Snapshot, Snapshots, crd::HAProxyTemplateConfigSpec, gateway::SERVICE_PREFIX};
 use std::sync::Arc;
 
 /// The first store of that kind; empty when it is not watched.
@@ -29,7 +28,7 @@ pub(crate) fn differ(spec: &HAProxyTemplateConfigSpec, before: &Snapshots, now: 
     let shared = spec.controller.ingress_status.as_ref().and_then(|shared| shared.service.as_ref());
     let is_one = |object: &Arc<Object>| {
         let name = &*object.reference.name;
-        name.starts_with(PREFIX) || shared.is_some_and(|shared| shared.name == name)
+        name.starts_with(SERVICE_PREFIX) || shared.is_some_and(|shared| shared.name == name)
     };
     let mut watched = spec.watched_resources.iter().filter(|(_, one)| {
         matches!(

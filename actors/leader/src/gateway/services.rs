@@ -1,15 +1,20 @@
 //! Brings the Services of all Gateways to what they should be, and says how each Gateway is reached.
 
 use super::{
+    ports_since::PortsSince,
+    progress::FleetProgress,
     service::{self, Ownership},
     service_api::{ServiceApi, ServiceFailure, ServiceKind},
     status::GatewayAddresses,
 };
 use crate::addresses::published;
 use haptic_model::{
-    ActiveConfig, ReadyPod, Snapshot,
+    ActiveConfig, Generation, ReadyPod, Snapshot,
     crd::{GatewayServiceMode, GatewayServicesSpec},
-    gateway::{GatewayPort, GatewayVerdict, GatewayVerdicts, NamespacedName, controller_name},
+    gateway::{
+        GatewayPort, GatewayVerdict, GatewayVerdicts, NamespacedName, SERVICE_PREFIX, controller_name,
+        service_name,
+    },
     pipeline::Leadership,
 };
 use haptic_runtime::{Topic, cpu};
@@ -33,6 +38,9 @@ pub(crate) struct ServiceInputs {
     /// The GatewayClasses, also those of others; `None`: they are not read.
     pub(crate) classes: Option<Arc<Snapshot>>,
     pub(crate) pods: Arc<Vec<ReadyPod>>,
+    /// What they have acknowledged.
+    pub(crate) fleet: Arc<FleetProgress>,
+    pub(crate) ports: Arc<PortsSince>,
     /// Services that were made and that the store does not have yet.
     pub(crate) made: BTreeMap<NamespacedName, Arc<Value>>,
 }
@@ -44,6 +52,8 @@ pub(crate) struct ServicesBrought {
     pub(crate) made: BTreeMap<NamespacedName, Arc<Value>>,
     /// How many objects were written.
     pub(crate) writes: usize,
+    /// The first generation that a port waits for.
+    pub(crate) awaited: Option<Generation>,
     /// Why some could not be written, by Gateway.
     pub(crate) failures: BTreeMap<NamespacedName, String>,
 }
@@ -97,11 +107,12 @@ pub(crate) async fn bring(
             }
             Err(ServiceFailure::Gone) => {}
             Err(ServiceFailure::Failed(why)) => {
+                let unassigned = || GatewayAddresses::NotAssigned(why.clone());
                 // One that is reached already goes on being reached.
-                brought
-                    .addresses
-                    .entry(gateway.clone())
-                    .or_insert_with(|| GatewayAddresses::NotAssigned(why.clone()));
+                let addresses = brought.addresses.entry(gateway.clone()).or_insert_with(unassigned);
+                if matches!(addresses, GatewayAddresses::NotLedYet(_)) {
+                    *addresses = unassigned();
+                }
                 brought.failures.insert(gateway, why);
             }
         }
@@ -118,26 +129,34 @@ async fn carry_out(
         ServiceChange::Create(kind, wanted) => {
             let made = api.create(kind, &wanted).await?;
             let made = match made {
-                Some(made) => made,
-                None => return replace(api, kind, &wanted).await.map(|()| None),
+                Some(made) => Some(made),
+                None => replace(api, kind, &wanted).await?,
             };
-            Ok((kind == ServiceKind::Service).then(|| name_of(&made).zip(Some(made))).flatten())
+            let made = made.filter(|_| kind == ServiceKind::Service);
+            Ok(made.and_then(|made| name_of(&made).zip(Some(made))))
         }
         ServiceChange::Patch(kind, name, patch) => api.patch(kind, &name, &patch).await.map(|()| None),
         ServiceChange::Delete(kind, name, uid) => api.delete(kind, &name, &uid).await.map(|()| None),
     }
 }
 
-/// There is one already that the store does not show.
-async fn replace(api: &ServiceApi, kind: ServiceKind, wanted: &Value) -> Result<(), ServiceFailure> {
-    let Some(name) = name_of(wanted) else { return Ok(()) };
+/// There is one already that the store does not show: the next round begins with it, where it is this Gateway's. Where it leads to is not changed
+/// without a look at what the pods run.
+async fn replace(
+    api: &ServiceApi,
+    kind: ServiceKind,
+    wanted: &Value,
+) -> Result<Option<Value>, ServiceFailure> {
+    let Some(name) = name_of(wanted) else { return Ok(None) };
     let found = api.read(kind, &name).await?;
     match change(kind, name, Some(&found), wanted) {
-        Ok(Some(ServiceChange::Patch(kind, name, patch))) => api.patch(kind, &name, &patch).await,
-        Ok(Some(ServiceChange::Delete(kind, name, uid))) => api.delete(kind, &name, &uid).await,
-        Ok(_) => Ok(()),
-        Err(why) => Err(ServiceFailure::Failed(why)),
+        Ok(Some(ServiceChange::Patch(ServiceKind::Service, ..)) | None) => return Ok(Some(found)),
+        Ok(Some(ServiceChange::Patch(kind, name, patch))) => api.patch(kind, &name, &patch).await?,
+        Ok(Some(ServiceChange::Delete(kind, name, uid))) => api.delete(kind, &name, &uid).await?,
+        Ok(Some(ServiceChange::Create(..))) => {}
+        Err(why) => return Err(ServiceFailure::Failed(why)),
     }
+    Ok(None)
 }
 
 /// What makes of `found` what is `wanted`.
@@ -172,7 +191,7 @@ impl ServiceInputs {
             let addresses = match self.spec().service_mode {
                 GatewayServiceMode::None => Ok(Some(GatewayAddresses::Unmanaged)),
                 GatewayServiceMode::Shared => Ok(Some(self.shared(verdict))),
-                GatewayServiceMode::PerGateway => self.own(name, verdict, &mut changes, &mut brought.made),
+                GatewayServiceMode::PerGateway => self.own(name, verdict, &mut changes, &mut brought),
             };
             match addresses {
                 Ok(addresses) => {
@@ -195,47 +214,95 @@ impl ServiceInputs {
         name: &NamespacedName,
         verdict: &GatewayVerdict,
         changes: &mut Vec<(NamespacedName, ServiceChange)>,
-        known: &mut BTreeMap<NamespacedName, Arc<Value>>,
+        brought: &mut ServicesBrought,
     ) -> Result<Option<GatewayAddresses>, String> {
-        let service_name: NamespacedName = (name.0.clone(), service::name_of(&name.1).into());
+        let service_name: NamespacedName = (name.0.clone(), service_name(&name.1).into());
         let stored = value_in(&self.services, &service_name);
         if stored.is_none()
             && let Some(made) = self.made.get(&service_name)
         {
-            known.insert(service_name.clone(), made.clone());
+            brought.made.insert(service_name.clone(), made.clone());
         }
         let stored = stored.or_else(|| self.made.get(&service_name).cloned());
-        let wanted = service::service(name, verdict, self.spec());
+        let leading = stored.as_deref().map(service::ports_in).unwrap_or_default();
+        let ports: Vec<GatewayPort> =
+            verdict.ports.iter().map(|port| self.as_it_may_be(name, port, &leading)).collect();
+        let wanted = service::service(name, verdict, &ports, self.spec());
+        let mut service_change = None;
         let owned = match &wanted {
             Some(wanted) => {
-                let service_change = change(ServiceKind::Service, service_name, stored.as_deref(), wanted)?;
-                changes.extend(service_change.map(|change| (name.clone(), change)));
+                service_change = change(ServiceKind::Service, service_name, stored.as_deref(), wanted)?;
                 stored.filter(|stored| service::ownership(stored, wanted) == Ownership::Current)
             }
             // Nobody takes it away, so that the Gateway is still reached by it.
             None => stored.filter(|stored| service::is_of(stored, &name.1, &verdict.uid)),
         };
+        // EndpointSlices come first: a port that the Service does not have any more is another Gateway's next.
+        if let Some(service) = &owned {
+            let ports = if wanted.is_some() { &ports } else { &leading };
+            self.lead(name, service, ports, changes)?;
+        }
+        changes.extend(service_change.map(|change| (name.clone(), change)));
         let Some(service) = owned else {
             let unserved = || GatewayAddresses::NotAssigned("no listener of it is served".into());
             return Ok(wanted.is_none().then(unserved));
         };
-        // Ports are those of the Service as it will be.
-        let mut leading = (*service).clone();
-        let led_to = wanted.as_ref().and_then(|wanted| wanted.pointer("/spec/ports"));
-        if let (Some(to), Some(from)) = (leading.pointer_mut("/spec/ports"), led_to) {
-            to.clone_from(from);
-        }
-        for slice in service::slices(&leading, &self.pods) {
+        let awaited = verdict.ports.iter().filter_map(|port| self.awaited(name, port.target)).min();
+        brought.awaited = brought.awaited.into_iter().chain(awaited).min();
+        let addresses = self.addresses(verdict, &service);
+        Ok(Some(match addresses {
+            GatewayAddresses::Assigned(addresses) if awaited.is_some() => {
+                GatewayAddresses::NotLedYet(addresses)
+            }
+            addresses => addresses,
+        }))
+    }
+
+    /// The generation that pods have to run before they are led to this port of a Gateway; `None`: they do.
+    fn awaited(&self, gateway: &NamespacedName, target: u16) -> Option<Generation> {
+        let since = self.ports.of(gateway, target)?;
+        (!self.fleet.has_run(since)).then_some(since)
+    }
+
+    fn is_run(&self, gateway: &NamespacedName, target: u16) -> bool {
+        self.ports.of(gateway, target).is_some_and(|since| self.fleet.has_run(since))
+    }
+
+    /// A port as the Service may have it: it goes on `leading` where it does until the pods have what it shall lead to.
+    fn as_it_may_be(
+        &self,
+        gateway: &NamespacedName,
+        port: &GatewayPort,
+        leading: &[GatewayPort],
+    ) -> GatewayPort {
+        let before = leading.iter().find(|one| one.port == port.port);
+        before.filter(|_| !self.is_run(gateway, port.target)).unwrap_or(port).clone()
+    }
+
+    /// Brings EndpointSlices to `ports`: to new ones once the pods have them.
+    fn lead(
+        &self,
+        gateway: &NamespacedName,
+        service: &Value,
+        ports: &[GatewayPort],
+        changes: &mut Vec<(NamespacedName, ServiceChange)>,
+    ) -> Result<(), String> {
+        let stored = |slice: &str| value_in(&self.slices, &(gateway.0.clone(), slice.into()));
+        let may_lead = |slice: &str, port: &GatewayPort| {
+            self.is_run(gateway, port.target)
+                || stored(slice).is_some_and(|stored| service::is_led_to(&stored, port))
+        };
+        for slice in service::slices(service, ports, &self.pods, may_lead) {
             let Some(slice_name) = name_of(&slice) else { continue };
             let stored = value_in(&self.slices, &slice_name);
-            let is_empty = slice.get("endpoints").and_then(Value::as_array).is_none_or(Vec::is_empty);
-            if stored.is_none() && is_empty {
+            let is_empty = |field| slice.get(field).and_then(Value::as_array).is_none_or(Vec::is_empty);
+            if stored.is_none() && (is_empty("endpoints") || is_empty("ports")) {
                 continue;
             }
             let slice_change = change(ServiceKind::Slice, slice_name, stored.as_deref(), &slice)?;
-            changes.extend(slice_change.map(|change| (name.clone(), change)));
+            changes.extend(slice_change.map(|change| (gateway.clone(), change)));
         }
-        Ok(Some(self.addresses(verdict, &service)))
+        Ok(())
     }
 
     fn shared(&self, verdict: &GatewayVerdict) -> GatewayAddresses {
@@ -275,7 +342,7 @@ impl ServiceInputs {
     /// Services of Gateways that are gone or another controller's now, and all of them when they are not wanted any more.
     fn orphans(&self) -> Vec<(NamespacedName, ServiceChange)> {
         let is_wanted = self.spec().service_mode == GatewayServiceMode::PerGateway;
-        let candidates = self.services.iter().filter(|one| one.reference.name.starts_with(service::PREFIX));
+        let candidates = self.services.iter().filter(|one| one.reference.name.starts_with(SERVICE_PREFIX));
         let orphan = |object: &Arc<haptic_model::Object>| {
             let found = object.value().ok()?;
             let (gateway, owner) = service::gateway_of(&found)?;
@@ -413,7 +480,8 @@ mod tests {
     fn stored() -> Value {
         let ports = vec![GatewayPort { port: 443, target: 20_200 }];
         let mut service =
-            service::service(&gateway(), &verdict(ports), &GatewayServicesSpec::default()).unwrap();
+            service::service(&gateway(), &verdict(Vec::new()), &ports, &GatewayServicesSpec::default())
+                .unwrap();
         service["metadata"]["uid"] = json!("of-service");
         service["status"] = json!({"loadBalancer": {"ingress": [{"ip": "192.0.2.7"}]}});
         service
@@ -429,6 +497,8 @@ mod tests {
             gateways: None,
             classes: None,
             pods: Arc::default(),
+            fleet: Arc::default(),
+            ports: Arc::default(),
             made: BTreeMap::new(),
         }
     }

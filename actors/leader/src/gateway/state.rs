@@ -8,6 +8,7 @@ mod status_rounds;
 use super::{
     held::{self, HeldRoute},
     kinds::{GatewayKind, KindSource, StatusKey},
+    ports_since::PortsSince,
     progress::FleetProgress,
     queue::StatusQueue,
     service_stores, services,
@@ -16,7 +17,7 @@ use super::{
 };
 use crate::rounds::Rounds;
 use haptic_model::{
-    ActiveConfig, HaproxyPod, Quarantine, ReadyPod, Snapshots,
+    ActiveConfig, Generation, HaproxyPod, Quarantine, ReadyPod, Snapshots,
     gateway::{self, NamespacedName},
     pipeline::{PodState, Rendered},
 };
@@ -37,6 +38,10 @@ pub(crate) struct GatewayState {
     queue: StatusQueue,
     written: StatusWrites,
     services: Rounds,
+    /// Since when each Gateway has its ports.
+    ports: Arc<PortsSince>,
+    /// The first generation that a port of a Service waits for.
+    awaited: Option<Generation>,
     /// Services that were made and that the store does not have yet.
     made: BTreeMap<NamespacedName, Arc<Value>>,
     /// How each Gateway is reached, once that is known.
@@ -59,6 +64,8 @@ impl GatewayState {
             queue: StatusQueue::default(),
             written: StatusWrites::default(),
             services: Rounds::new(now),
+            ports: Arc::default(),
+            awaited: None,
             made: BTreeMap::new(),
             addresses: BTreeMap::new(),
             writes: 0,
@@ -147,6 +154,7 @@ impl GatewayState {
         }
         let verdicts = &rendered.gateway_verdicts;
         if services::may_differ(&self.queue.verdicts().gateways, &verdicts.gateways) {
+            self.ports = Arc::new(self.ports.after(generation, &verdicts.gateways));
             self.services.changed();
         }
         self.queue.rendered(generation, verdicts, now);
@@ -172,8 +180,16 @@ impl GatewayState {
         let is_another = fleet != **self.queue.fleet();
         if is_another {
             self.queue.acknowledged(fleet);
+            self.lead_where_run();
         }
         is_another
+    }
+
+    /// Looks at Services again where the pods have what a port waits for.
+    fn lead_where_run(&mut self) {
+        if self.awaited.is_some_and(|awaited| self.queue.fleet().has_run(awaited)) {
+            self.services.changed();
+        }
     }
 
     /// Whether this replica leads has become known; whether it is news.

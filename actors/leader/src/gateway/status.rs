@@ -24,6 +24,8 @@ pub(crate) const OF_LISTENER_SET: [&str; 2] = ["Accepted", PROGRAMMED];
 pub(crate) const PROGRAMMED: &str = "Programmed";
 /// Said of what runs; no number in it, so that a change of the fleet writes no status.
 pub(crate) const RUNS: &str = "every ready HAProxy pod runs it";
+/// Said of a Gateway that nobody serves because its class is refused.
+pub(crate) const CLASS_REFUSED: &str = "its GatewayClass is not accepted: see the status there";
 /// Said of a route that is attached, and that no pod has: a listener without its certificate takes routes, too.
 const UNSERVED: &str = "no listener that takes it is served: see the status of its Gateway or ListenerSet";
 /// Said of a route that is accepted as it was before.
@@ -47,6 +49,8 @@ pub(crate) enum GatewayAddresses {
     Unmanaged,
     /// By these; each with its type.
     Assigned(Vec<(&'static str, String)>),
+    /// By these, once a port of it leads to what the pods run.
+    NotLedYet(Vec<(&'static str, String)>),
     /// Not yet, or not at all; why.
     NotAssigned(String),
     /// Not by what it asks for; why.
@@ -224,6 +228,18 @@ impl StatusContext<'_> {
         difference(status, [(list.field, Value::Array(entries))], false)
     }
 
+    /// The status of a Gateway whose class is ours and refused: nobody serves it.
+    pub(crate) fn of_refused_class(&self, object: &Value, has_addresses: bool) -> GatewayStatusChange {
+        let (status, generation) = (status_of(object), generation_of(object).unwrap_or_default());
+        let refused =
+            |kind, reason| StatusCondition { kind, holds: false, reason, message: CLASS_REFUSED.into() };
+        let wanted = vec![refused("Accepted", "InvalidParameters"), refused(PROGRAMMED, "Invalid")];
+        let conditions = self.merged(status, &OF_GATEWAY, wanted, generation);
+        let gone =
+            abandoned::fields_gone(GatewayKind::Gateway, has_addresses).map(|field| (field, Value::Null));
+        difference(status, gone.chain([("conditions", Value::Array(conditions))]), false)
+    }
+
     /// The status of a Gateway or ListenerSet that is nobody's any more, where it was ours.
     pub(crate) fn abandoned(
         &self,
@@ -322,7 +338,7 @@ impl GatewayAddresses {
     fn as_field(&self) -> Option<Value> {
         let addresses = match self {
             Self::Unmanaged => return None,
-            Self::Assigned(addresses) => addresses.as_slice(),
+            Self::Assigned(addresses) | Self::NotLedYet(addresses) => addresses.as_slice(),
             Self::NotAssigned(_) | Self::NotUsable(_) => &[],
         };
         let all = addresses.iter().take(ADDRESSES);
@@ -361,7 +377,11 @@ fn status_of(object: &Value) -> &Value {
 
 /// Whether the object as stored is of another generation than the one that was judged: its own verdict comes.
 fn is_another(object: &Value, generation: i64) -> bool {
-    object.pointer("/metadata/generation").and_then(Value::as_i64) != Some(generation)
+    generation_of(object) != Some(generation)
+}
+
+fn generation_of(object: &Value) -> Option<i64> {
+    object.pointer("/metadata/generation").and_then(Value::as_i64)
 }
 
 /// Those of `fields` that `status` has otherwise. An empty list is as good as none.

@@ -1,7 +1,7 @@
 //! One look at a status: what it should be, from the object as stored, and the write that brings it there.
 
 use super::{
-    abandoned,
+    abandoned::WithoutVerdict,
     held::{self, HeldRoute},
     kinds::{GatewayKind, KindSource, StatusKey},
     progress::{FleetProgress, ProgrammedProof},
@@ -188,13 +188,12 @@ impl StatusWork {
                 }
             }
             ObjectVerdict::Policy(verdict) => status.of_policy(object, verdict),
-            ObjectVerdict::Abandoned(_)
-                if abandoned::is_ours(*kind, object, namespace, &context.verdicts) =>
-            {
-                GatewayStatusChange::default()
-            }
             ObjectVerdict::Abandoned(validated) => {
-                status.abandoned(*kind, object, *validated, context.has_addresses)
+                match WithoutVerdict::of(*kind, object, namespace, &context.verdicts) {
+                    WithoutVerdict::ToCome => GatewayStatusChange::default(),
+                    WithoutVerdict::ClassRefused => status.of_refused_class(object, context.has_addresses),
+                    WithoutVerdict::NotOurs => status.abandoned(*kind, object, *validated, context.has_addresses),
+                }
             }
             ObjectVerdict::None => match kind {
                 // Its verdict is to come: it is new, or was held back and is tried again.

@@ -14,14 +14,14 @@ use super::{
     overlaps,
     parsed::ParsedObjects,
     policies::{BackendClient, BackendPolicies, PolicySurroundings},
-    ports::{self, AskedPort, GivenPorts, PortTransport},
+    ports::{self, AskedPort, GivenPorts, PortTransport, PortsOfServices},
     references::Grants,
-    settings::{GatewaySettings, PortMode},
+    settings::GatewaySettings,
 };
 use crate::matching::path::Spelling;
 use haptic_model::gateway::{
-    ClassVerdict, GATEWAY_NAME, GatewayPort, GatewayVerdict, ListenerSetVerdict, NamespacedName,
-    StatusCondition, gateway_label,
+    ClassVerdict, GatewayPort, GatewayVerdict, ListenerSetVerdict, NamespacedName, StatusCondition,
+    service_name,
 };
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -128,11 +128,15 @@ impl GatewayInputs {
             ports_of(&drafts, |listener| !listener.is_served && !listener.is_conflicted())
                 .filter(|port| known.insert(port.clone()))
                 .collect();
-        let written = |gateway: &NamespacedName, port: u16| written(sources.services, gateway, port);
-        let ports = ports::give(settings, &asked, &kept, remembered.ports, written);
+        let uid = |gateway: &NamespacedName| Some(&*sources.gateways.get(gateway)?.metadata.uid);
+        let written =
+            |gateway: &NamespacedName, port: u16| written(sources.services, gateway, uid(gateway)?, port);
+        let lead_to = |gateway: &NamespacedName, target: u16| lead_to(sources.services, gateway, target);
+        let services = PortsOfServices { written: &written, lead_to: &lead_to };
+        let ports = ports::give(settings, &asked, &kept, remembered.ports, services);
         let kept: GivenPorts =
             kept.into_iter().filter_map(|port| ports.get(&port).map(|target| (port, *target))).collect();
-        assign(&mut drafts, &ports, matches!(settings.ports, PortMode::Same { .. }));
+        assign(&mut drafts, &ports, settings.ports.is_same());
         let judged_by = PolicySurroundings { authority: sources.authority, has_port: sources.has_port };
         let policies = BackendPolicies::of(sources.policies, judged_by);
         let (routes_per_object, spelling) = (settings.routes_per_object, settings.spelling);
@@ -248,12 +252,14 @@ fn classes(
             Err(why) => unmet("Accepted", "InvalidParameters", why.clone()),
         };
         let counting = read.ok().map(Arc::new).or_else(|| known.cloned());
+        let is_served = counting.is_some();
         options.extend(counting.map(|counting| (name.clone(), counting)));
         let version = met("SupportedVersion", "SupportedVersion", UNREAD_VERSION);
         let verdict = ClassVerdict {
             generation: class.metadata.generation,
             conditions: vec![accepted, version],
             features: features::claimed(settings),
+            is_served,
         };
         verdicts.insert(name.clone(), Arc::new(verdict));
     }
@@ -460,15 +466,24 @@ fn assign(drafts: &mut [Draft<'_>], ports: &GivenPorts, is_shared: bool) {
     }
 }
 
-/// The port in a Gateway's Service.
-fn written(services: &[Arc<ServiceFacts>], gateway: &NamespacedName, port: u16) -> Option<u16> {
-    let label = gateway_label(&gateway.1);
-    let of_gateway = services.iter().filter(|service| {
-        service.metadata.namespace == gateway.0 && service.metadata.labels.get(GATEWAY_NAME) == Some(&label)
-    });
-    let mut ports = of_gateway.flat_map(|service| &service.spec.ports);
-    let target = ports.find(|one| one.port == port)?.target_port.as_ref()?;
-    u16::try_from(target.as_u64()?).ok()
+/// The port in the Service that was made for this Gateway.
+fn written(services: &[Arc<ServiceFacts>], gateway: &NamespacedName, uid: &str, port: u16) -> Option<u16> {
+    let service = service_of(services, gateway).filter(|service| service.is_of_gateway(uid))?;
+    service.spec.ports.iter().find(|one| one.port == port)?.target_number()
+}
+
+/// Whether the Service of a Gateway, which may be gone, leads to this port of HAProxy.
+fn lead_to(services: &[Arc<ServiceFacts>], gateway: &NamespacedName, target: u16) -> bool {
+    let ports = service_of(services, gateway).into_iter().flat_map(|service| &service.spec.ports);
+    ports.into_iter().any(|one| one.target_number() == Some(target))
+}
+
+/// The Service that has the name of a Gateway's: others say nothing, whatever labels they have.
+fn service_of<'s>(services: &'s [Arc<ServiceFacts>], gateway: &NamespacedName) -> Option<&'s ServiceFacts> {
+    let name = service_name(&gateway.1);
+    let is_its =
+        |one: &&Arc<ServiceFacts>| one.metadata.namespace == gateway.0 && *one.metadata.name == *name;
+    services.iter().find(is_its).map(|one| &**one)
 }
 
 fn set_accepted(is_allowed: bool, is_refused: bool, listeners: &[GatewayListener]) -> StatusCondition {

@@ -23,6 +23,7 @@ mod objects;
 mod overlaps;
 mod parsed;
 mod policies;
+pub(crate) mod port_record;
 mod ports;
 mod references;
 mod reload_pace;
@@ -47,6 +48,7 @@ use findings::GatewayFindings;
 use haptic_model::{
     ActiveConfig, Findings, SharedValues, Snapshots,
     gateway::{GatewayVerdicts, RouteVerdict},
+    host_holds::HeldByText,
 };
 use inputs::{GatewayInputs, Remembered};
 use levels::RouteId;
@@ -75,6 +77,8 @@ pub(super) struct GatewayModel {
     resolved: ResolvedRoutes,
     /// The ports that were given, so that they stay.
     ports: GivenPorts,
+    /// The same as it is to be read by the next controller.
+    written_ports: HeldByText,
     /// The options of classes when they could be read, so that they stay.
     options: BTreeMap<Arc<str>, Arc<ClassOptions>>,
     sets: Sets,
@@ -88,8 +92,28 @@ impl GatewayModel {
     /// The same with nothing in it but what is remembered.
     pub fn emptied(&self) -> Self {
         let (ports, options) = (self.ports.clone(), self.options.clone());
+        let written_ports = self.written_ports.clone();
         let (counting, sets) = (self.counting.emptied(), self.sets.emptied());
-        Self { ports, options, counting, sets, ..Self::default() }
+        Self { ports, written_ports, options, counting, sets, ..Self::default() }
+    }
+
+    /// Takes up the ports that another controller had written down.
+    pub fn remember(&mut self, written: &HeldByText) {
+        self.give(port_record::joined(&self.ports, written));
+        // They are looked at with the next call of `beside`.
+        self.settings = None;
+    }
+
+    /// The ports that were given, to be read by the next controller.
+    pub fn written_ports(&self) -> &HeldByText {
+        &self.written_ports
+    }
+
+    fn give(&mut self, ports: GivenPorts) {
+        if self.ports != ports {
+            self.written_ports = port_record::written(&ports);
+            self.ports = ports;
+        }
     }
 
     /// When something is forgotten that no route needs any more, or asked for again that nobody answered for, though nothing may change until then.
@@ -148,11 +172,13 @@ impl GatewayModel {
     /// Whether routes are read with other inputs than before.
     fn update_inputs(&mut self, settings: &GatewaySettings) -> bool {
         let remembered = Remembered { ports: &self.ports, options: &self.options };
-        let inputs = self.stores.inputs(settings, &remembered);
+        let mut inputs = self.stores.inputs(settings, &remembered);
+        // Listeners have theirs: what else is kept for a while is no other inputs.
+        let ports = std::mem::take(&mut inputs.ports);
+        self.give(if settings.ports.is_same() { GivenPorts::new() } else { ports });
         if inputs == *self.inputs && self.settings.as_ref() == Some(settings) {
             return false;
         }
-        self.ports.clone_from(&inputs.ports);
         self.options.clone_from(&inputs.options);
         self.inputs = Arc::new(inputs);
         self.sets.write_inputs(&self.inputs, settings);

@@ -29,6 +29,17 @@ pub(super) struct GatewayObjectMeta {
     pub creation_timestamp: Option<Arc<str>>,
     pub labels: BTreeMap<String, String>,
     pub annotations: BTreeMap<String, String>,
+    pub owner_references: Box<[OwnerOfObject]>,
+}
+
+/// An object that another one was made for.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct OwnerOfObject {
+    pub api_version: Box<str>,
+    pub kind: Box<str>,
+    pub uid: Box<str>,
+    pub controller: bool,
 }
 
 /// By which older objects come first, then those whose NAMESPACE/NAME comes first as one text.
@@ -550,6 +561,24 @@ pub(super) struct KnownPort {
     pub target_port: Option<Value>,
     pub protocol: Option<Box<str>>,
     pub app_protocol: Option<String>,
+}
+
+impl ServiceFacts {
+    /// Whether it was made for the Gateway with this uid.
+    pub fn is_of_gateway(&self, uid: &str) -> bool {
+        let is_it = |owner: &OwnerOfObject| {
+            let group = owner.api_version.split_once('/').map(|(group, _)| group);
+            owner.controller && &*owner.kind == "Gateway" && group == Some(GROUP) && &*owner.uid == uid
+        };
+        self.metadata.owner_references.iter().any(is_it)
+    }
+}
+
+impl KnownPort {
+    /// The number of the port that it leads to, where it is written as a number.
+    pub fn target_number(&self) -> Option<u16> {
+        u16::try_from(self.target_port.as_ref()?.as_u64()?).ok()
+    }
 }
 
 impl Readable for ServiceFacts {

@@ -121,6 +121,10 @@ impl<T: Readable> ParsedObjects<T> {
         self.source.reference(name)
     }
 
+    pub fn get(&self, name: &NamespacedName) -> Option<&Arc<T>> {
+        self.known.get(name)
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = (&NamespacedName, &Arc<T>)> {
         self.known.iter()
     }

@@ -1,15 +1,18 @@
 //! The ports of HAProxy's containers that stand behind ports of Gateways.
 //!
-//! A port stays what it is: what was given in this process, or else what the Gateway's Service says. New ones get the lowest that is
-//! free, those of older Gateways first. It stays also while its listener is not served, such as one whose Secret is gone for a while: the Gateway's
-//! Service goes on leading there. A Service that claims what another Gateway has gets something else, and what Services of several
-//! namespaces claim is given to none of them. No namespace has more than its share, but for what was given to it before.
+//! A port stays what it is: what was given before, in this process or by the record of an earlier one, or else what the Gateway's Service says. New ones
+//! get the lowest that is free, those of older Gateways first. It stays also while its listener is not served, such as one whose Secret is gone for
+//! a while: the Gateway's Service goes on leading there. And it stays while nobody asks for it as long as that Service leads there: whoever got
+//! it would get requests of others. A Service that claims what another Gateway has gets something else, and what Services of several
+//! namespaces claim of which nothing was recorded is given to none of them. No namespace has more than its share, but for what was given to it before.
 
 use super::settings::{GatewaySettings, PortMode};
 use haptic_model::gateway::NamespacedName;
+use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, BTreeSet},
     ops::Range,
+    sync::Arc,
 };
 
 /// A port of a Gateway as it is asked for.
@@ -21,7 +24,8 @@ pub(super) struct AskedPort {
 }
 
 /// The transport of connections to a port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) enum PortTransport {
     /// HTTP in clear.
     Plain,
@@ -36,6 +40,15 @@ const MOST_TLS_PORTS: usize = 32;
 
 /// The ports that were given.
 pub(super) type GivenPorts = BTreeMap<AskedPort, u16>;
+
+/// What the Services of Gateways say.
+#[derive(Clone, Copy)]
+pub(super) struct PortsOfServices<'s> {
+    /// The port of HAProxy behind a port of a Gateway.
+    pub written: &'s dyn Fn(&NamespacedName, u16) -> Option<u16>,
+    /// Whether any port of a Gateway, which may be gone, leads to this one of HAProxy.
+    pub lead_to: &'s dyn Fn(&NamespacedName, u16) -> bool,
+}
 
 /// The ranges that Gateways have ports of their own out of: first and number.
 struct PortRanges {
@@ -52,43 +65,45 @@ struct PortAllocator {
     ranges: PortRanges,
     /// The percentage of a range that one namespace may have.
     share: u16,
-    /// The ports that Services of several namespaces claim.
+    /// The ports that Services of several namespaces claim and nobody had.
     contested: BTreeSet<u16>,
     given: GivenPorts,
     taken: BTreeSet<u16>,
 }
 
 /// Gives each port of `asked`, which are in the order of their Gateways' age, one of HAProxy; one is missing where none is left, or
-/// the namespace has its share. `remembered` comes before what is `written` in Services. Those that are `kept` get nothing that they have not.
+/// the namespace has its share. `remembered` comes before what `services` say. Those that are `kept` get nothing that they have not. What else was
+/// given stays given while a Service leads there.
 pub(super) fn give(
     settings: &GatewaySettings,
     asked: &[AskedPort],
     kept: &[AskedPort],
     remembered: &GivenPorts,
-    written: impl Fn(&NamespacedName, u16) -> Option<u16>,
+    services: PortsOfServices<'_>,
 ) -> GivenPorts {
     let ranges = match &settings.ports {
         PortMode::Same { targets, own } => return same(targets, own, settings.namespace_share, asked),
         PortMode::Allocated { plain, tls, tcp } => PortRanges { plain: *plain, tls: *tls, tcp: *tcp },
     };
     let all = || asked.iter().chain(kept);
-    let written: Vec<WrittenPort<'_>> =
-        all().filter_map(|one| Some((one, written(&one.gateway, one.port)?))).collect();
     let mut allocator = PortAllocator {
         ranges,
         share: settings.namespace_share,
-        contested: contested(&written),
+        contested: BTreeSet::new(),
         given: GivenPorts::new(),
         taken: BTreeSet::new(),
     };
     allocator.keep_remembered(all(), remembered);
-    allocator.keep_written(&written);
+    allocator.keep_led_to(remembered, services);
+    let claims = allocator.claims(all(), services);
+    allocator.contested = contested(&claims);
+    allocator.keep_written(&claims);
     allocator.allocate_free(asked);
     allocator.given
 }
 
-/// The ports that Services of several namespaces claim. Who may edit a Service may write there what another's has. After a restart nothing else tells whose
-/// it is, and whoever got it would get the other's requests until the other's Service leads elsewhere.
+/// The ports that Services of several namespaces claim. Who may edit a Service may write there what another's has. Where nothing was recorded nothing else
+/// tells whose it is, and whoever got it would get the other's requests until the other's Service leads elsewhere.
 fn contested(written: &[WrittenPort<'_>]) -> BTreeSet<u16> {
     let mut claims: BTreeMap<u16, BTreeSet<&str>> = BTreeMap::new();
     for (one, target) in written {
@@ -123,6 +138,37 @@ impl PortAllocator {
                 self.take(one, *target);
             }
         }
+    }
+
+    /// Keeps the ports that were given and that nobody asks for, while a Service leads there.
+    fn keep_led_to(&mut self, remembered: &GivenPorts, services: PortsOfServices<'_>) {
+        for (one, target) in remembered {
+            if !self.given.contains_key(one) && (services.lead_to)(&one.gateway, *target) {
+                self.take(one, *target);
+            }
+        }
+    }
+
+    /// What Services claim for ports that have none: no more for any namespace than it may have, so that nobody contests all that is free.
+    fn claims<'a>(
+        &self,
+        all: impl Iterator<Item = &'a AskedPort>,
+        services: PortsOfServices<'_>,
+    ) -> Vec<WrittenPort<'a>> {
+        let mut counts: BTreeMap<(Arc<str>, PortTransport), usize> = BTreeMap::new();
+        for one in self.given.keys() {
+            *counts.entry((one.gateway.0.clone(), one.transport)).or_default() += 1;
+        }
+        let mut claims = Vec::new();
+        for one in all.filter(|one| !self.given.contains_key(*one)) {
+            let Some(target) = (services.written)(&one.gateway, one.port) else { continue };
+            let count = counts.entry((one.gateway.0.clone(), one.transport)).or_default();
+            if *count < self.most(one.transport) && self.ranges.fit(one.transport, target) {
+                *count += 1;
+                claims.push((one, target));
+            }
+        }
+        claims
     }
 
     /// Keeps the ports that Services claim, as far as nobody contests them and the namespace has not its share.
@@ -164,9 +210,13 @@ impl PortAllocator {
     }
 
     fn is_share_used_up(&self, one: &AskedPort) -> bool {
-        let most = share_of(self.ranges.of(one.transport).len(), self.share);
         let is_like = |of: &&AskedPort| of.gateway.0 == one.gateway.0 && of.transport == one.transport;
-        self.given.keys().filter(is_like).count() >= most
+        self.given.keys().filter(is_like).count() >= self.most(one.transport)
+    }
+
+    /// How many ports one namespace may have.
+    fn most(&self, transport: PortTransport) -> usize {
+        share_of(self.ranges.of(transport).len(), self.share)
     }
 }
 
@@ -225,6 +275,18 @@ mod tests {
     fn asked(name: &str, port: u16, is_tls: bool) -> AskedPort {
         let transport = if is_tls { PortTransport::Tls } else { PortTransport::Plain };
         AskedPort { gateway: ("n".into(), name.into()), port, transport }
+    }
+
+    /// Gives ports where Services say this, and no other Service leads anywhere.
+    fn give(
+        settings: &GatewaySettings,
+        asked: &[AskedPort],
+        kept: &[AskedPort],
+        remembered: &GivenPorts,
+        written: impl Fn(&NamespacedName, u16) -> Option<u16>,
+    ) -> GivenPorts {
+        let services = PortsOfServices { written: &written, lead_to: &|_, _| false };
+        super::give(settings, asked, kept, remembered, services)
     }
 
     fn targets(given: &GivenPorts, asked: &[AskedPort]) -> Vec<Option<u16>> {
@@ -309,6 +371,54 @@ mod tests {
         let had = GivenPorts::from([(both[1].clone(), 200)]);
         let given = give(&settings(ports, 100), &both, &[], &had, claim);
         assert_eq!(targets(&given, &both), [Some(201), Some(200)]);
+    }
+
+    #[test]
+    fn a_claim_costs_nobody_what_was_recorded_as_its_own() {
+        let ports = PortMode::Allocated { plain: (100, 1), tls: (200, 4), tcp: (300, 1) };
+        let (shared, attacker, newer) = (of("infra", 443), of("a", 443), of("b", 443));
+        let all = [attacker.clone(), shared.clone(), newer.clone()];
+        let claim = |gateway: &NamespacedName, _: u16| Some(203).filter(|_| &*gateway.0 != "b");
+        let recorded = GivenPorts::from([(shared.clone(), 203), (attacker.clone(), 200)]);
+        let given = give(&settings(ports.clone(), 100), &all, &[], &recorded, claim);
+        assert_eq!(targets(&given, &all), [Some(200), Some(203), Some(201)]);
+        // One that has no port yet claims another's in vain, too.
+        let recorded = GivenPorts::from([(shared, 203)]);
+        let given = give(&settings(ports, 100), &all, &[], &recorded, claim);
+        assert_eq!(targets(&given, &all), [Some(200), Some(203), Some(201)]);
+    }
+
+    #[test]
+    fn claims_contest_no_more_than_a_namespace_may_have() {
+        let ports = PortMode::Allocated { plain: (100, 1), tls: (200, 8), tcp: (300, 1) };
+        let two = ["a", "b"];
+        let all: Vec<AskedPort> = two
+            .into_iter()
+            .flat_map(|ns| (0..8).map(move |port| of(ns, port)))
+            .chain([of("c", 443)])
+            .collect();
+        let claim = |_: &NamespacedName, port: u16| (port < 8).then_some(200 + port);
+        let given = give(&settings(ports, 25), &all, &[], &GivenPorts::new(), claim);
+        assert!(given.contains_key(&of("c", 443)), "{given:?}");
+    }
+
+    #[test]
+    fn a_port_is_nobody_elses_while_the_service_of_whoever_had_it_leads_there() {
+        let ports = PortMode::Allocated { plain: (100, 1), tls: (200, 4), tcp: (300, 1) };
+        let (before, newer) = (of("before", 443), [of("newer", 443), of("before", 444)]);
+        let had = GivenPorts::from([(before.clone(), 200)]);
+        for (leads, percent, expected) in [
+            (true, 100, [Some(201), Some(202)]),
+            (false, 100, [Some(200), Some(201)]),
+            (true, 25, [Some(201), None]),
+        ] {
+            let lead_to =
+                |gateway: &NamespacedName, target: u16| leads && *gateway == before.gateway && target == 200;
+            let services = PortsOfServices { written: &|_, _| None, lead_to: &lead_to };
+            let given = super::give(&settings(ports.clone(), percent), &newer, &[], &had, services);
+            assert_eq!(targets(&given, &newer), expected, "it counts for the share of its namespace");
+            assert_eq!(given.get(&before), leads.then_some(&200));
+        }
     }
 
     #[test]

@@ -36,6 +36,13 @@ pub(super) enum PortMode {
     Same { targets: BTreeMap<u16, u16>, own: BTreeSet<u16> },
 }
 
+impl PortMode {
+    /// Whether ports are what Gateways name, so that there is nothing to remember.
+    pub fn is_same(&self) -> bool {
+        matches!(self, Self::Same { .. })
+    }
+}
+
 impl GatewaySettings {
     pub fn of(config: &ActiveConfig) -> Self {
         let settings = config.spec.templating_settings.extra_context.get("gateway");

@@ -10,7 +10,10 @@ mod tls;
 use super::*;
 use haptic_model::{
     Layout, Object, ObjectRef, Snapshot,
-    gateway::{CONTROLLER, ListenerVerdict, NamespacedName, RouteKind, StatusCondition},
+    gateway::{
+        CONTROLLER, GATEWAY_NAME, ListenerVerdict, NamespacedName, RouteKind, StatusCondition, service_name,
+    },
+    host_holds,
 };
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -100,6 +103,23 @@ impl World {
         self.put("Gateway", "edge", name, json!({"gatewayClassName": "haptic", "listeners": listeners}));
     }
 
+    /// The Service that was made for a Gateway.
+    fn service_of(&mut self, (namespace, gateway): &NamespacedName, ports: &[(u16, u16)]) {
+        let ports: Vec<Value> =
+            ports.iter().map(|(port, to)| json!({"port": port, "targetPort": to})).collect();
+        let service = json!({"metadata": {"namespace": namespace, "name": service_name(gateway),
+                "labels": {GATEWAY_NAME: gateway},
+                "ownerReferences": [{"apiVersion": format!("{GROUP}/v1"), "kind": "Gateway", "name": gateway,
+                    "uid": gateway, "controller": true}]},
+            "spec": {"ports": ports}});
+        self.apply("Service", &service);
+    }
+
+    fn snapshots(&self) -> Snapshots {
+        let stores = self.stores.iter().map(|(name, store)| (name.clone(), Arc::new(store.clone())));
+        Snapshots::new(stores.collect())
+    }
+
     fn config(&self) -> ActiveConfig {
         let watched: serde_json::Map<String, Value> = RESOURCES
             .iter()
@@ -122,9 +142,7 @@ impl World {
     }
 
     fn resolved(&mut self) -> (Arc<GatewayVerdicts>, Snapshots) {
-        let stores = self.stores.iter().map(|(name, store)| (name.clone(), Arc::new(store.clone())));
-        let snapshots = Snapshots::new(stores.collect());
-        let config = self.config();
+        let (snapshots, config) = (self.snapshots(), self.config());
         let all = self.model.beside(
             &config,
             &snapshots,
@@ -608,18 +626,99 @@ fn one_route_has_no_more_entries_than_it_may() {
 #[test]
 fn ports_stay_and_are_read_back_from_the_service() {
     let mut world = World::new();
-    let service = json!({"metadata": {"namespace": "edge", "name": "svc", "labels": {"gateway.networking.k8s.io/gateway-name": "gw"}},
-        "spec": {"ports": [{"port": 80, "targetPort": 20_005}]}});
-    world.apply("Service", &service);
+    world.service_of(&name("edge", "gw"), &[(80, 20_005)]);
     world.gateway("gw", json!([http("http", None)]));
     let target =
         |verdicts: &GatewayVerdicts, gateway: &str| verdicts.gateways[&name("edge", gateway)].ports[0].target;
     let (verdicts, _) = world.resolved();
     assert_eq!(target(&verdicts, "gw"), 20_005);
-    world.delete("Service", &name("edge", "svc"));
+    world.delete("Service", &name("edge", &service_name("gw")));
     world.gateway("a", json!([http("http", None)]));
     let (verdicts, _) = world.resolved();
     assert_eq!((target(&verdicts, "gw"), target(&verdicts, "a")), (20_005, 20_000));
+}
+
+#[test]
+fn a_service_that_was_not_made_for_the_gateway_says_nothing_of_its_ports() {
+    let mut world = World::new();
+    world.gateway("gw", json!([http("http", None)]));
+    let mut claim = json!({"metadata": {"namespace": "edge", "name": "claim", "labels": {GATEWAY_NAME: "gw"}},
+        "spec": {"ports": [{"port": 80, "targetPort": 20_003}]}});
+    let given = |world: &mut World, claim: &Value| {
+        world.model = GatewayModel::default();
+        world.apply("Service", claim);
+        world.resolved().0.gateways[&name("edge", "gw")].ports[0].target
+    };
+    let owner = |uid: &str, kind: &str, controller: bool| json!([{"apiVersion": format!("{GROUP}/v1"), "kind": kind, "name": "gw", "uid": uid, "controller": controller}]);
+    assert_eq!(given(&mut world, &claim), 20_000, "a label alone");
+    claim["metadata"]["ownerReferences"] = owner("gw", "Gateway", true);
+    assert_eq!(given(&mut world, &claim), 20_000, "under another name");
+    claim["metadata"]["name"] = json!(service_name("gw"));
+    for other in
+        [owner("another", "Gateway", true), owner("gw", "Other", true), owner("gw", "Gateway", false)]
+    {
+        claim["metadata"]["ownerReferences"] = other;
+        assert_eq!(given(&mut world, &claim), 20_000, "for somebody else: {claim}");
+    }
+    claim["metadata"]["ownerReferences"] = owner("gw", "Gateway", true);
+    assert_eq!(given(&mut world, &claim), 20_003);
+}
+
+#[test]
+fn whatever_a_service_claims_the_next_controller_gives_each_gateway_the_port_that_it_had() {
+    let mut world = World::new();
+    let (victim, attacker) = (name("edge", "shared"), name("shop", "ah"));
+    let listens = json!({"gatewayClassName": "haptic", "listeners": [http("http", None)]});
+    for (namespace, gateway) in [("blog", "x"), ("edge", "shared"), ("shop", "ah")] {
+        world.put("Gateway", namespace, gateway, listens.clone());
+    }
+    let now = Instant::now();
+    let config = world.config();
+    let targets = |routes: &mut crate::Routes, snapshots: &Snapshots| {
+        routes.set_time(now);
+        drop(routes.beside(&config, snapshots));
+        let verdicts = routes.gateway_verdicts();
+        [&victim, &attacker].map(|gateway| verdicts.gateways[gateway].ports[0].target)
+    };
+    let mut before = crate::Routes::default();
+    assert_eq!(targets(&mut before, &world.snapshots()), [20_001, 20_002]);
+    let hold = Duration::from_secs(600);
+    let record = before.holds().unwrap().record(hold, now, 100_000);
+
+    // A Gateway goes and gives a lower port free, and the attacker's own Service leads where the victim's does.
+    world.delete("Gateway", &name("blog", "x"));
+    world.service_of(&victim, &[(80, 20_001)]);
+    world.service_of(&attacker, &[(80, 20_001)]);
+    let store = Arc::new(host_holds::store(Snapshot::full(), &record));
+    let snapshots = world.snapshots().with(host_holds::STORE.into(), store);
+    assert_eq!(targets(&mut crate::Routes::default(), &snapshots), [20_001, 20_002]);
+    // Nor does it where the record is read later, as by a replica that begins to lead.
+    let mut late = crate::Routes::default();
+    assert_eq!(targets(&mut late, &world.snapshots()), [20_000, 20_002], "of none is known who had it");
+    assert_eq!(targets(&mut late, &snapshots), [20_001, 20_002]);
+    let written = late.holds().unwrap().record(hold, now, 100_000);
+    assert!(
+        record.contains(r#"\"gateway\":\"x\""#) && !written.contains(r#"\"gateway\":\"x\""#),
+        "{written}"
+    );
+}
+
+#[test]
+fn the_port_of_a_gateway_that_is_gone_is_free_once_its_service_is() {
+    let mut world = World::new();
+    let before = name("edge", "before");
+    world.gateway("before", json!([http("http", None)]));
+    world.resolved();
+    world.service_of(&before, &[(80, 20_000)]);
+    world.delete("Gateway", &before);
+    world.gateway("newer", json!([http("http", None)]));
+    let target = |world: &mut World, gateway: &str| {
+        world.resolved().0.gateways[&name("edge", gateway)].ports[0].target
+    };
+    assert_eq!(target(&mut world, "newer"), 20_001, "clients of the former one still come there");
+    world.delete("Service", &name("edge", &service_name("before")));
+    world.gateway("newest", json!([http("http", None)]));
+    assert_eq!(target(&mut world, "newest"), 20_000);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::{
     claims::{Claims, RouteGroup},
     families::Neighbours,
     findings::certificates::{NamedCertificates, SecretsAtTime},
-    gateway::GatewayModel,
+    gateway::{GatewayModel, port_record::RECORDED_AS},
     ingress::{
         self, IngressError, IngressInputs,
         class::{self, Classes},
@@ -37,7 +37,7 @@ use records::Records;
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
     sync::Arc,
-    time::{Instant, SystemTime},
+    time::{Duration, Instant, SystemTime},
 };
 
 /// The findings at objects of all stores, from render to render.
@@ -136,7 +136,8 @@ impl Routes {
     pub fn holds(&self) -> Option<HostHolds> {
         let written = self.tables.iter().map(|(name, table)| (name.clone(), table.index.written().clone()));
         let unread = self.unread.0.clone().into_iter();
-        let all = unread.chain(written).filter(|(_, held)| !held.is_empty());
+        let ports = [(RECORDED_AS.into(), self.gateway.written_ports().clone())];
+        let all = unread.chain(written).chain(ports).filter(|(_, held)| !held.is_empty());
         self.is_begun.then(|| HostHolds(all.collect()))
     }
 
@@ -154,7 +155,7 @@ impl Routes {
         let clock = self.now.map(|now| Clock { now, hold }).filter(|clock| !clock.hold.is_zero());
         let reloads = ReloadsPerMinute::of(&config.spec.templating_settings.extra_context);
         let pace = self.now.map(|now| (now, reloads));
-        self.read_holds(snapshots, clock);
+        self.read_holds(snapshots, hold);
         self.is_begun = true;
         let services = services::watched(config, snapshots);
         let referenced = referenced::watched(&config.spec, snapshots);
@@ -184,6 +185,9 @@ impl Routes {
         }
         self.tcp.set_secrets(&secrets);
         let all = self.tcp.beside(config, snapshots, all);
+        if let Some(written) = self.unread.0.remove(RECORDED_AS) {
+            self.gateway.remember(&written);
+        }
         let all = self.gateway.beside(config, snapshots, all, self.now, clock);
         self.gather_findings(of_config_maps);
         all
@@ -201,16 +205,22 @@ impl Routes {
     }
 
     /// Takes up the record of the controller before, if it is news.
-    fn read_holds(&mut self, snapshots: &Snapshots, clock: Option<Clock>) {
-        let (Some(store), Some(clock)) = (snapshots.get(host_holds::STORE), clock) else { return };
+    fn read_holds(&mut self, snapshots: &Snapshots, hold: Duration) {
+        let (Some(store), Some(now)) = (snapshots.get(host_holds::STORE), self.now) else { return };
         if store.is_unchanged_since(&self.holds) {
             return;
         }
         self.holds = store.clone();
         let Some(record) = host_holds::record_in(store) else { return };
         // What this one knows itself counts before it; who reads records says what is wrong with one.
-        if let Ok(read) = HostHolds::read(&record.json.bytes(), clock.hold, clock.now) {
-            for (resource, held) in read.0 {
+        if let Ok(read) = HostHolds::read(&record.json.bytes(), hold, now) {
+            // Where hosts are not kept, ports are all the same; those of this process are newer than what it read when it began.
+            let has_ports = self.unread.0.contains_key(RECORDED_AS);
+            let is_kept = |resource: &str| match resource {
+                RECORDED_AS => !has_ports,
+                _ => !hold.is_zero(),
+            };
+            for (resource, held) in read.0.into_iter().filter(|(resource, _)| is_kept(resource)) {
                 let unread = self.unread.0.entry(resource).or_default();
                 *unread = std::mem::take(unread).union(held);
             }

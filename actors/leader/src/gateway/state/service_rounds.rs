@@ -30,6 +30,8 @@ impl GatewayState {
             gateways: read(GatewayKind::Gateway),
             classes: read(GatewayKind::Class),
             pods: self.ready.clone(),
+            fleet: self.queue.fleet().clone(),
+            ports: self.ports.clone(),
             made: std::mem::take(&mut self.made),
             config,
         })
@@ -37,8 +39,10 @@ impl GatewayState {
 
     /// A round has ended with this; why not all of it was written.
     pub(crate) fn take_services(&mut self, brought: ServicesBrought, now: Instant) -> Option<String> {
-        let ServicesBrought { addresses, made, writes, failures } = brought;
+        let ServicesBrought { addresses, made, writes, awaited, failures } = brought;
         self.writes += writes;
+        self.awaited = awaited;
+        self.lead_where_run();
         let before = std::mem::replace(&mut self.addresses, addresses);
         let changed = self.addresses.iter().filter(|(name, now)| before.get(*name) != Some(now));
         for (namespace, name) in changed.map(|(name, _)| name) {

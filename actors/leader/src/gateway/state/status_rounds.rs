@@ -3,6 +3,7 @@
 use super::{
     super::{
         kinds::{GatewayKind, StatusKey},
+        status::GatewayAddresses,
         status_api::GatewayStatusApi,
         work::{ObjectVerdict, RoundContext, StatusDone, StatusOutcome, StatusWork, StoredObject},
     },
@@ -70,7 +71,14 @@ impl GatewayState {
         Some(match key.kind {
             GatewayKind::Class => ObjectVerdict::Class(verdicts.classes.get(&key.name)?.clone()),
             GatewayKind::Gateway => match verdicts.gateways.get(&name) {
-                Some(verdict) => ObjectVerdict::Gateway(verdict.clone(), self.addresses.get(&name)?.clone()),
+                Some(verdict) => {
+                    let addresses = self.addresses.get(&name)?;
+                    // A round of Services leads there now.
+                    let is_led_soon = matches!(addresses, GatewayAddresses::NotLedYet(_))
+                        && self.ports.are_run(&name, self.queue.fleet());
+                    return (!is_led_soon)
+                        .then(|| ObjectVerdict::Gateway(verdict.clone(), addresses.clone()));
+                }
                 None => ObjectVerdict::Abandoned(self.queue.abandoned(key)),
             },
             GatewayKind::ListenerSet => match verdicts.listener_sets.get(&name) {

@@ -431,9 +431,7 @@ fn a_new_process_knows_by_its_service_whose_port_it_is() {
     let mut world = World::new();
     let (certificate, key) = pem();
     let spec = |secret: &str| json!({"gatewayClassName": "haptic", "listeners": [https("https", 443, None, secret)]});
-    let service = json!({"metadata": {"namespace": "edge", "name": "svc", "labels": {"gateway.networking.k8s.io/gateway-name": "victim"}},
-        "spec": {"ports": [{"port": 443, "targetPort": 20_200}]}});
-    world.apply("Service", &service);
+    world.service_of(&name("edge", "victim"), &[(443, 20_200)]);
     world.put("Gateway", "edge", "victim", spec("own"));
     world.pair("blog", "theirs", &certificate, &key);
     world.put("Gateway", "blog", "thief", spec("theirs"));
@@ -461,12 +459,7 @@ fn a_listener_whose_secret_is_gone_keeps_the_port_that_the_service_leads_to() {
     assert_eq!(led_to(&mut world), all);
     world.delete("Secret", &name("edge", "pair"));
     assert_eq!(led_to(&mut world), all);
-    let ports: Vec<Value> = all.iter().map(|(port, to)| json!({"port": port, "targetPort": to})).collect();
-    world.apply(
-        "Service",
-        &json!({"metadata": {"namespace": "edge", "name": "svc", "labels": {"gateway.networking.k8s.io/gateway-name": "gw"}},
-            "spec": {"ports": ports}}),
-    );
+    world.service_of(&name("edge", "gw"), &all);
     world.model = GatewayModel::default();
     assert_eq!(led_to(&mut world), all, "another process reads them from the Service");
     world.put("Gateway", "edge", "gw", gateway("None"));
