@@ -3,8 +3,10 @@
 use super::{
     certificates::CertificateNames,
     class_options::{self, ClassOptions, ClassParameters},
+    client_certificates::GuardedPorts,
     conditions::{met, unmet},
     features,
+    grants::Grants,
     hostname::ANY,
     listeners::{Allowed, ClientValidation, Conflicts, GatewayListener, ListenerContext, Owner, Protocol},
     objects::{
@@ -12,16 +14,16 @@ use super::{
         ListenerSetSpec, ListenerSpec, PolicySpec, ServiceFacts,
     },
     overlaps,
+    parents::ParentName,
     parsed::ParsedObjects,
     policies::{BackendClient, BackendPolicies, PolicySurroundings},
-    ports::{self, AskedPort, GivenPorts, PortTransport},
-    references::Grants,
+    ports::{self, AskedPort, GivenPorts, PortDemand, PortTransport},
     settings::{GatewaySettings, PortMode},
+    written_ports::WrittenPorts,
 };
 use crate::matching::path::Spelling;
 use haptic_model::gateway::{
-    ClassVerdict, GATEWAY_NAME, GatewayPort, GatewayVerdict, ListenerSetVerdict, NamespacedName,
-    StatusCondition, gateway_label,
+    ClassVerdict, GatewayPort, GatewayVerdict, ListenerSetVerdict, NamespacedName, StatusCondition,
 };
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -55,7 +57,7 @@ pub(super) struct Remembered<'r> {
 }
 
 /// All of it.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Default)]
 pub(super) struct GatewayInputs {
     pub classes: BTreeMap<Arc<str>, Arc<ClassVerdict>>,
     /// The classes whose Gateways are served, with what they say of all requests.
@@ -120,18 +122,21 @@ impl GatewayInputs {
         };
         let mut drafts = drafts(&options, sources, &around);
         let mut known = BTreeSet::new();
-        let asked: Vec<AskedPort> = ports_of(&drafts, |listener| listener.is_served)
-            .filter(|port| known.insert(port.clone()))
+        let asked: Vec<PortDemand> = ports_of(&drafts, |listener| listener.is_served)
+            .filter(|port| known.insert(port.asked.clone()))
             .collect();
         // Its Service leads there all the same.
-        let kept: Vec<AskedPort> =
+        let kept: Vec<PortDemand> =
             ports_of(&drafts, |listener| !listener.is_served && !listener.is_conflicted())
-                .filter(|port| known.insert(port.clone()))
+                .filter(|port| known.insert(port.asked.clone()))
                 .collect();
-        let written = |gateway: &NamespacedName, port: u16| written(sources.services, gateway, port);
-        let ports = ports::give(settings, &asked, &kept, remembered.ports, written);
-        let kept: GivenPorts =
-            kept.into_iter().filter_map(|port| ports.get(&port).map(|target| (port, *target))).collect();
+        let written = WrittenPorts::of(sources.services);
+        let ports =
+            ports::give(settings, &asked, &kept, remembered.ports, |gateway, port| written.at(gateway, port));
+        let kept: GivenPorts = kept
+            .into_iter()
+            .filter_map(|port| Some((port.asked.clone(), *ports.get(&port.asked)?)))
+            .collect();
         assign(&mut drafts, &ports, matches!(settings.ports, PortMode::Same { .. }));
         let judged_by = PolicySurroundings { authority: sources.authority, has_port: sources.has_port };
         let policies = BackendPolicies::of(sources.policies, judged_by);
@@ -206,8 +211,8 @@ impl GatewayInputs {
     }
 
     /// The listeners of a route's parent, and whether it is one of ours at all.
-    pub fn parent(&self, kind: &str, name: &NamespacedName) -> Option<&[Arc<GatewayListener>]> {
-        match kind {
+    pub fn parent(&self, (kind, name): &ParentName) -> Option<&[Arc<GatewayListener>]> {
+        match *kind {
             "Gateway" => self.gateways.get(name).map(|gateway| gateway.listeners.as_slice()),
             "ListenerSet" => self.listener_sets.get(name).map(|set| set.listeners.as_slice()),
             _ => None,
@@ -341,12 +346,13 @@ fn draft<'s>(
     let read = |specs: &[ListenerSpec], owner: &Owner<'_>| {
         specs.iter().map(|spec| GatewayListener::read(spec, owner, around)).collect::<Vec<_>>()
     };
-    let guard = |listeners: &mut [GatewayListener], owner: &Owner<'_>, is_allowed: bool| {
+    let mut guarded = GuardedPorts::default();
+    let mut guard = |listeners: &mut [GatewayListener], owner: &Owner<'_>, is_allowed: bool| {
         for listener in listeners {
             if let Some(tls) = tls.filter(|_| listener.protocol.is_some_and(Protocol::ends_tls))
                 && listener.is_accepted()
             {
-                tls.guard(listener, owner, around);
+                guarded.guard(tls, listener, owner, around);
             }
             listener.is_served &= is_allowed && refused.is_none();
         }
@@ -395,14 +401,19 @@ fn refusal(gateway: &GatewayResource<GatewaySpec>) -> Option<StatusCondition> {
 fn ports_of<'d>(
     drafts: &'d [Draft<'_>],
     is_one: impl Fn(&GatewayListener) -> bool + 'd,
-) -> impl Iterator<Item = AskedPort> + 'd {
+) -> impl Iterator<Item = PortDemand> + 'd {
     let all = drafts.iter().flat_map(|draft| {
+        let own = draft.own.iter().map(|listener| (&draft.gateway.metadata.namespace, listener));
         let allowed = draft.sets.iter().filter(|(_, is_allowed, _)| *is_allowed);
-        draft.own.iter().chain(allowed.flat_map(|(_, _, listeners)| listeners))
+        let of_sets = allowed.flat_map(|(set, _, listeners)| {
+            listeners.iter().map(|listener| (&set.metadata.namespace, listener))
+        });
+        own.chain(of_sets)
     });
-    all.filter(move |listener| is_one(listener)).filter_map(|listener| {
+    all.filter(move |(_, listener)| is_one(listener)).filter_map(|(namespace, listener)| {
         let (gateway, transport) = (listener.gateway.clone(), listener.protocol?.transport());
-        Some(AskedPort { gateway, port: listener.port, transport })
+        let asked = AskedPort { gateway, port: listener.port, transport };
+        Some(PortDemand { asked, namespace: namespace.clone() })
     })
 }
 
@@ -457,17 +468,6 @@ fn assign(drafts: &mut [Draft<'_>], ports: &GivenPorts, is_shared: bool) {
             listener.target = Some(target);
         }
     }
-}
-
-/// The port in a Gateway's Service.
-fn written(services: &[Arc<ServiceFacts>], gateway: &NamespacedName, port: u16) -> Option<u16> {
-    let label = gateway_label(&gateway.1);
-    let of_gateway = services.iter().filter(|service| {
-        service.metadata.namespace == gateway.0 && service.metadata.labels.get(GATEWAY_NAME) == Some(&label)
-    });
-    let mut ports = of_gateway.flat_map(|service| &service.spec.ports);
-    let target = ports.find(|one| one.port == port)?.target_port.as_ref()?;
-    u16::try_from(target.as_u64()?).ok()
 }
 
 fn set_accepted(is_allowed: bool, is_refused: bool, listeners: &[GatewayListener]) -> StatusCondition {

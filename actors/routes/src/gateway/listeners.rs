@@ -6,10 +6,10 @@
 use super::{
     certificates::CertificateNames,
     conditions::{is_met, met, unmet},
+    grants::Grants,
     hostname::{self, ANY},
     objects::{FromNamespaces, GROUP, ListenerSpec, ObjectReference, Selector},
     ports::PortTransport,
-    references::Grants,
 };
 use haptic_model::gateway::{ListenerVerdict, NamespacedName, RouteKind, StatusCondition};
 use std::{

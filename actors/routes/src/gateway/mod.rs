@@ -13,6 +13,8 @@ mod client_certificates;
 mod conditions;
 mod features;
 mod findings;
+mod grants;
+mod ground_changes;
 mod hostname;
 mod inputs;
 mod levels;
@@ -21,9 +23,13 @@ mod matches;
 mod named_config_maps;
 mod objects;
 mod overlaps;
+mod parents;
 mod parsed;
 mod policies;
+mod port_hostnames;
+mod port_names;
 mod ports;
+mod reached;
 mod references;
 mod reload_pace;
 mod resolved;
@@ -36,6 +42,7 @@ mod streams;
 #[cfg(test)]
 mod tests;
 mod values;
+mod written_ports;
 
 pub use features::FEATURES;
 pub use settings::may_listen;
@@ -44,6 +51,7 @@ use crate::{ownership::memory::Clock, reload_pace::ReloadsPerMinute};
 use attachment::ResolvedRoute;
 use class_options::ClassOptions;
 use findings::GatewayFindings;
+use ground_changes::GroundChanges;
 use haptic_model::{
     ActiveConfig, Findings, SharedValues, Snapshots,
     gateway::{GatewayVerdicts, RouteVerdict},
@@ -56,7 +64,7 @@ use parsed::{ReadServices, watched_store};
 use ports::GivenPorts;
 use reload_pace::CountingRoutes;
 use resolved::{ResolvedRoutes, RouteChanges};
-use sets::Sets;
+use sets::{ChangedBackends, Sets};
 use settings::GatewaySettings;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -131,8 +139,8 @@ impl GatewayModel {
             || services.names.iter().any(|service| self.ground.policies.names(service));
         let mut stale: BTreeSet<RouteId> = self.counting.due_routes().into_iter().collect();
         stale.extend(self.stores.update_routes(config, snapshots, &mut self.counting));
-        if is_moved && self.move_ground(&settings) {
-            stale.extend(self.stores.every_route());
+        if is_moved {
+            stale.extend(self.move_ground(&settings));
         }
         self.settings = Some(settings);
         stale.extend(services.names.into_iter().flat_map(|service| self.resolved.naming(service)));
@@ -145,12 +153,14 @@ impl GatewayModel {
         self.sets.beside(all)
     }
 
-    /// Whether routes stand on another ground than before.
-    fn move_ground(&mut self, settings: &GatewaySettings) -> bool {
+    /// The routes that stand on another ground than before.
+    fn move_ground(&mut self, settings: &GatewaySettings) -> BTreeSet<RouteId> {
         let remembered = Remembered { ports: &self.ports, options: &self.options };
         let ground = self.stores.inputs(settings, &remembered);
-        if ground == *self.ground && self.settings.as_ref() == Some(settings) {
-            return false;
+        let changes = GroundChanges::between(&self.ground, &ground);
+        let is_set_otherwise = self.settings.as_ref() != Some(settings);
+        if !changes.is_any && !is_set_otherwise {
+            return BTreeSet::new();
         }
         self.ports.clone_from(&ground.ports);
         self.options.clone_from(&ground.options);
@@ -164,7 +174,26 @@ impl GatewayModel {
         });
         self.findings.set_all("GatewayClass", classes.collect());
         self.write_attached();
-        true
+        if is_set_otherwise || changes.is_of_every_route {
+            return self.stores.every_route().collect();
+        }
+        self.concerned(&changes)
+    }
+
+    /// The routes that are concerned by changes of the ground.
+    fn concerned(&self, changes: &GroundChanges) -> BTreeSet<RouteId> {
+        let GroundChanges { parents, namespaces, granted, services, .. } = changes;
+        let of_parents = parents.iter().flat_map(|parent| self.resolved.parents.naming(parent));
+        let of_services = services.iter().flat_map(|service| self.resolved.naming(service.clone()));
+        let of_parents_and_services = of_parents.chain(of_services);
+        if namespaces.is_empty() && granted.is_empty() {
+            return of_parents_and_services.collect();
+        }
+        let is_concerned = |(kind, (namespace, _)): &RouteId| {
+            namespaces.contains(namespace)
+                || granted.contains(&(listeners::name_of(*kind).into(), namespace.clone()))
+        };
+        of_parents_and_services.chain(self.stores.every_route().filter(is_concerned)).collect()
     }
 
     fn resolve(&mut self, stale: BTreeSet<RouteId>) {
@@ -172,6 +201,7 @@ impl GatewayModel {
             return;
         }
         let mut changes = RouteChanges::default();
+        let mut changed = ChangedBackends::default();
         let is_free = self.counting.is_empty();
         let services = ReadServices::of(&self.stores.services);
         for id in stale {
@@ -180,12 +210,14 @@ impl GatewayModel {
             if has_waited || self.counting.found(&id).is_some() {
                 changes.found.insert(id.clone());
             }
+            let parents = route.as_ref().map(attachment::named_parents).unwrap_or_default();
+            self.resolved.parents.note(&id, parents);
             let now = route.map(|route| ResolvedRoute::of(id.0, &route, &self.ground, &services));
             let mut now = now.unwrap_or_default();
             now.verdict = now.verdict.map(|verdict| self.shared.share(verdict));
             let now = Arc::new(now);
             let before = self.resolved.replace(&id, now.clone(), &mut changes);
-            self.sets.change_backends(&before.backends, &now.backends);
+            self.sets.change_backends(&before.backends, &now.backends, &mut changed);
             if before.verdict != now.verdict {
                 let verdicts = &mut Arc::make_mut(&mut self.verdicts).routes;
                 match &now.verdict {
@@ -194,6 +226,7 @@ impl GatewayModel {
                 }
             }
         }
+        self.sets.write_backends(changed);
         self.write(changes);
     }
 
