@@ -642,7 +642,7 @@ fn standings(claims: &Claims) -> BTreeMap<&Arc<str>, ClaimPriority> {
     for route in &claims.routes {
         let known = firmest.entry(&route.wanted.host).or_default();
         let standing = (route.standing != ClaimPriority::Rest).then_some(route.standing);
-        *known = known.into_iter().chain(standing).min();
+        *known = (*known).into_iter().chain(standing).min();
     }
     let standing = |firmest: Option<ClaimPriority>| {
         firmest.filter(|standing| *standing >= ClaimPriority::Spare).unwrap_or(ClaimPriority::Asked)
