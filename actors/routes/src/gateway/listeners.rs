@@ -53,6 +53,8 @@ pub(super) struct GatewayListener {
     /// Nobody else's: `NAMESPACE/GATEWAY/NAME`, of a ListenerSet `NAMESPACE/GATEWAY/NAMESPACE/SET/NAME`.
     pub id: Arc<str>,
     pub gateway: NamespacedName,
+    /// That of the Gateway, or of the ListenerSet.
+    pub namespace: Arc<str>,
     pub name: Arc<str>,
     pub port: u16,
     pub protocol: Option<Protocol>,
@@ -180,6 +182,7 @@ impl GatewayListener {
         let mut listener = Self {
             id: format!("{}/{}", owner.prefix, spec.name).into(),
             gateway: owner.gateway.clone(),
+            namespace: owner.namespace.clone(),
             name: spec.name.clone(),
             port: spec.port,
             protocol,

@@ -112,6 +112,7 @@ mod tests {
         Arc::new(GatewayListener {
             id: hostname.into(),
             gateway: ("n".into(), "g".into()),
+            namespace: "n".into(),
             name: hostname.into(),
             port: target,
             protocol: None,

@@ -63,6 +63,9 @@ struct PortWithTls {
     /// Certificates for all hosts.
     open: Vec<NamespacedName>,
     clients: Option<Arc<ClientValidation>>,
+    /// The namespace of the listener for all hosts, and those of wildcards.
+    open_to_all: Option<Arc<str>>,
+    wild: BTreeSet<Arc<str>>,
     has_web: bool,
     has_ended: bool,
     has_passed: bool,
@@ -74,12 +77,26 @@ impl PortWithTls {
         if protocol.ends_tls() {
             if is_open(listener) {
                 self.open.extend(listener.certificates.iter().cloned());
+                self.open_to_all = Some(listener.namespace.clone());
+            } else if suffix(&listener.hostname).is_some() {
+                self.wild.insert(listener.namespace.clone());
             }
             self.clients.clone_from(&listener.clients);
         }
         self.has_web |= protocol == Protocol::Https;
         self.has_ended |= protocol == Protocol::EndedTls;
         self.has_passed |= protocol == Protocol::PassedTls;
+    }
+
+    /// Whether names of listeners with a hostname have no certificate by default: that of the listener for all hosts is another namespace's, and HAProxy
+    /// would present it for what a wildcard's certificate has no name for.
+    fn is_apart(&self) -> bool {
+        self.open_to_all.as_ref().is_some_and(|open| self.wild.iter().any(|of| of != open))
+    }
+
+    /// Whether names are looked at before TLS ends.
+    fn is_looked_into(&self) -> bool {
+        self.has_ended || self.has_passed || self.is_apart()
     }
 
     fn json(&self, target: u16, slot: usize) -> Value {
@@ -89,7 +106,7 @@ impl PortWithTls {
         let open: Vec<Value> =
             self.open.iter().map(|(of, name)| json!({"namespace": of, "name": name})).collect();
         json!({"target": target, "slot": slot, "open": open, "clients": clients, "web": self.has_web,
-            "ended": self.has_ended, "streams": self.has_ended || self.has_passed})
+            "ended": self.has_ended, "streams": self.is_looked_into(), "apart": self.is_apart()})
     }
 }
 
@@ -245,7 +262,7 @@ impl Sets {
             )
         });
         replace(&mut self.gateways, gateways.collect());
-        let looked_into = secured.values().any(|port| port.has_ended || port.has_passed);
+        let looked_into = secured.values().any(PortWithTls::is_looked_into);
         let ended = secured.values().any(|port| port.has_ended);
         let web = !plain.is_empty() || secured.values().any(|port| port.has_web);
         let secured: Vec<Value> =
