@@ -192,7 +192,9 @@ impl StatusWork {
                 match WithoutVerdict::of(*kind, object, namespace, &context.verdicts) {
                     WithoutVerdict::ToCome => GatewayStatusChange::default(),
                     WithoutVerdict::ClassRefused => status.of_refused_class(object, context.has_addresses),
-                    WithoutVerdict::NotOurs => status.abandoned(*kind, object, *validated, context.has_addresses),
+                    WithoutVerdict::NotOurs => {
+                        status.abandoned(*kind, object, *validated, context.has_addresses)
+                    }
                 }
             }
             ObjectVerdict::None => match kind {

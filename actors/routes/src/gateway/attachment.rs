@@ -7,7 +7,8 @@ use super::{
     levels::LevelEntry,
     listeners::{GatewayListener, Protocol, name_of},
     matches,
-    objects::{GROUP, GatewayResource, ParentRef, RouteSpec, UnreadPart},
+    objects::{GatewayResource, ParentRef, RouteSpec, UnreadPart},
+    parents::ParentName,
     parsed::ReadServices,
     policies::{BackendClient, BackendPolicies},
     references::BackendKey,
@@ -395,16 +396,21 @@ impl<'l> Ways<'l> {
     }
 }
 
+/// The parents that a route names, whosever they are.
+pub(super) fn named_parents(route: &GatewayResource<RouteSpec>) -> BTreeSet<ParentName> {
+    let parents = route.spec.parent_refs.iter().filter_map(read_parent);
+    parents.filter_map(|parent| parent.named(&route.metadata.namespace)).collect()
+}
+
+fn read_parent(written: &UnreadPart) -> Option<ParentRef> {
+    serde_json::from_str(written.text()).ok()
+}
+
 /// The route's parents that are ours.
 fn parents<'g>(route: &'g GatewayResource<RouteSpec>, inputs: &'g GatewayInputs) -> Vec<ListeningParent<'g>> {
     let read = |written: &'g UnreadPart| {
-        let parent: ParentRef = serde_json::from_str(written.text()).ok()?;
-        if parent.group.as_deref().is_some_and(|group| group != GROUP) {
-            return None;
-        }
-        let namespace = parent.namespace.as_ref().unwrap_or(&route.metadata.namespace);
-        let kind = parent.kind.as_deref().unwrap_or("Gateway");
-        let listeners = inputs.parent(kind, &(namespace.clone(), parent.name.clone()))?;
+        let parent = read_parent(written)?;
+        let listeners = inputs.parent(&parent.named(&route.metadata.namespace)?)?;
         Some((written, parent, listeners))
     };
     route.spec.parent_refs.iter().filter_map(read).collect()

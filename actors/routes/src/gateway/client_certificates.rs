@@ -8,7 +8,7 @@ use super::{
     objects::{ClientValidationSpec, GatewayTls, ObjectReference},
 };
 use haptic_model::gateway::NamespacedName;
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// Lets in also who shows no certificate, or one that nobody vouches for.
 const LENIENT: &str = "AllowInsecureFallback";
@@ -16,24 +16,22 @@ const LENIENT: &str = "AllowInsecureFallback";
 /// Why a port's certificates of authorities are not all there: a reason of the API, and a sentence.
 type BadAuthority = (&'static str, String);
 
-impl GatewayTls {
-    /// The validation that counts for a port.
-    fn validation(&self, port: u16) -> Option<&ClientValidationSpec> {
-        let frontend = self.frontend.as_ref()?;
-        let of_port = frontend.per_port.iter().find(|one| one.port == port).map(|one| &one.tls);
-        of_port.or(frontend.default.as_ref())?.validation.as_ref()
-    }
+/// What clients of a Gateway's ports must show. It is read once for all listeners that have it in common, of which there may be thousands.
+#[derive(Default)]
+pub(super) struct GuardedPorts {
+    /// By the place of the port's own settings, if it has some.
+    known: BTreeMap<Option<usize>, ReadValidation>,
+}
 
-    /// Whether any port lets in clients without a certificate.
-    pub fn is_lenient(&self) -> bool {
-        let frontend = self.frontend.iter();
-        let all = frontend.flat_map(|one| one.per_port.iter().map(|one| &one.tls).chain(&one.default));
-        all.filter_map(|one| one.validation.as_ref()).any(|one| one.mode.as_deref() == Some(LENIENT))
-    }
+/// A validation that was read.
+struct ReadValidation {
+    bad: Option<BadAuthority>,
+    /// None where nobody could be let in.
+    clients: Option<Arc<ClientValidation>>,
+}
 
-    /// Has a listener with TLS ask for certificates, or be refused where nobody could be let in.
-    pub fn guard(&self, listener: &mut GatewayListener, owner: &Owner<'_>, context: &ListenerContext<'_>) {
-        let Some(spec) = self.validation(listener.port) else { return };
+impl ReadValidation {
+    fn of(spec: &ClientValidationSpec, owner: &Owner<'_>, context: &ListenerContext<'_>) -> Self {
         let (mut pem, mut bad): (String, Option<BadAuthority>) = (String::new(), None);
         for reference in &spec.authorities {
             match authorities(reference, owner, context) {
@@ -44,20 +42,54 @@ impl GatewayTls {
                 Err(why) => drop(bad.get_or_insert(why)),
             }
         }
-        if let Some((reason, message)) = &bad {
+        let is_lenient = spec.mode.as_deref() == Some(LENIENT);
+        let clients =
+            (!pem.is_empty()).then(|| Arc::new(ClientValidation { authorities: pem.into(), is_lenient }));
+        Self { bad, clients }
+    }
+}
+
+impl GuardedPorts {
+    /// Has a listener with TLS ask for certificates, or be refused where nobody could be let in.
+    pub fn guard(
+        &mut self,
+        tls: &GatewayTls,
+        listener: &mut GatewayListener,
+        owner: &Owner<'_>,
+        around: &ListenerContext<'_>,
+    ) {
+        let Some((place, spec)) = tls.validation(listener.port) else { return };
+        let read = self.known.entry(place).or_insert_with(|| ReadValidation::of(spec, owner, around));
+        if let Some((reason, message)) = &read.bad {
             listener.unresolve(reason, message.clone());
         }
-        if pem.is_empty() {
-            let why =
-                bad.map_or_else(|| "no certificate of an authority is named".to_owned(), |(_, why)| why);
+        if read.clients.is_none() {
+            let bad = read.bad.as_ref().map(|(_, why)| why.as_str());
+            let why = bad.unwrap_or("no certificate of an authority is named");
             let message = format!(
                 "certificates of clients cannot be verified (spec.tls.frontend of the Gateway): {why}"
             );
             listener.refuse("NoValidCACertificate", message);
             return;
         }
-        let is_lenient = spec.mode.as_deref() == Some(LENIENT);
-        listener.clients = Some(Arc::new(ClientValidation { authorities: pem.into(), is_lenient }));
+        listener.clients.clone_from(&read.clients);
+    }
+}
+
+impl GatewayTls {
+    /// The validation that counts for a port, and the place of the port's own settings, if it has some.
+    fn validation(&self, port: u16) -> Option<(Option<usize>, &ClientValidationSpec)> {
+        let frontend = self.frontend.as_ref()?;
+        let place = frontend.per_port.iter().position(|one| one.port == port);
+        let of_port = place.and_then(|place| frontend.per_port.get(place)).map(|one| &one.tls);
+        Some((place, of_port.or(frontend.default.as_ref())?.validation.as_ref()?))
+    }
+
+    /// Whether any port lets in clients without a certificate.
+    pub fn is_lenient(&self) -> bool {
+        let frontend = self.frontend.iter();
+        let all = frontend.flat_map(|one| one.per_port.iter().map(|one| &one.tls).chain(&one.default));
+        all.filter_map(|one| one.validation.as_ref()).any(|one| one.mode.as_deref() == Some(LENIENT))
     }
 
     /// The Secret with the certificate that servers are shown.

@@ -3,8 +3,10 @@
 use super::{
     certificates::CertificateNames,
     class_options::{self, ClassOptions, ClassParameters},
+    client_certificates::GuardedPorts,
     conditions::{met, unmet},
     features,
+    grants::Grants,
     hostname::ANY,
     listeners::{Allowed, ClientValidation, Conflicts, GatewayListener, ListenerContext, Owner, Protocol},
     objects::{
@@ -12,16 +14,16 @@ use super::{
         ListenerSetSpec, ListenerSpec, PolicySpec, ServiceFacts,
     },
     overlaps,
+    parents::ParentName,
     parsed::ParsedObjects,
     policies::{BackendClient, BackendPolicies, PolicySurroundings},
-    ports::{self, AskedPort, GivenPorts, PortTransport, PortsOfServices},
-    references::Grants,
+    ports::{self, AskedPort, GivenPorts, PortDemand, PortTransport, PortsOfServices},
     settings::GatewaySettings,
+    written_ports::WrittenPorts,
 };
 use crate::matching::path::Spelling;
 use haptic_model::gateway::{
     ClassVerdict, GatewayPort, GatewayVerdict, ListenerSetVerdict, NamespacedName, StatusCondition,
-    service_name,
 };
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -55,7 +57,7 @@ pub(super) struct Remembered<'r> {
 }
 
 /// All of it.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Default)]
 pub(super) struct GatewayInputs {
     pub classes: BTreeMap<Arc<str>, Arc<ClassVerdict>>,
     /// The classes whose Gateways are served, with what they say of all requests.
@@ -120,22 +122,24 @@ impl GatewayInputs {
         };
         let mut drafts = drafts(&options, sources, &context);
         let mut known = BTreeSet::new();
-        let asked: Vec<AskedPort> = ports_of(&drafts, |listener| listener.is_served)
-            .filter(|port| known.insert(port.clone()))
+        let asked: Vec<PortDemand> = ports_of(&drafts, |listener| listener.is_served)
+            .filter(|port| known.insert(port.asked.clone()))
             .collect();
         // Its Service leads there all the same.
-        let kept: Vec<AskedPort> =
+        let kept: Vec<PortDemand> =
             ports_of(&drafts, |listener| !listener.is_served && !listener.is_conflicted())
-                .filter(|port| known.insert(port.clone()))
+                .filter(|port| known.insert(port.asked.clone()))
                 .collect();
+        let written_ports = WrittenPorts::of(sources.services);
         let uid = |gateway: &NamespacedName| Some(&*sources.gateways.get(gateway)?.metadata.uid);
-        let written =
-            |gateway: &NamespacedName, port: u16| written(sources.services, gateway, uid(gateway)?, port);
-        let lead_to = |gateway: &NamespacedName, target: u16| lead_to(sources.services, gateway, target);
+        let written = |gateway: &NamespacedName, port: u16| written_ports.at(gateway, uid(gateway)?, port);
+        let lead_to = |gateway: &NamespacedName, target: u16| written_ports.lead_to(gateway, target);
         let services = PortsOfServices { written: &written, lead_to: &lead_to };
         let ports = ports::give(settings, &asked, &kept, remembered.ports, services);
-        let kept: GivenPorts =
-            kept.into_iter().filter_map(|port| ports.get(&port).map(|target| (port, *target))).collect();
+        let kept: GivenPorts = kept
+            .into_iter()
+            .filter_map(|port| Some((port.asked.clone(), *ports.get(&port.asked)?)))
+            .collect();
         assign(&mut drafts, &ports, settings.ports.is_same());
         let judged_by = PolicySurroundings { authority: sources.authority, has_port: sources.has_port };
         let policies = BackendPolicies::of(sources.policies, judged_by);
@@ -210,8 +214,8 @@ impl GatewayInputs {
     }
 
     /// The listeners of a route's parent, and whether it is one of ours at all.
-    pub fn parent(&self, kind: &str, name: &NamespacedName) -> Option<&[Arc<GatewayListener>]> {
-        match kind {
+    pub fn parent(&self, (kind, name): &ParentName) -> Option<&[Arc<GatewayListener>]> {
+        match *kind {
             "Gateway" => self.gateways.get(name).map(|gateway| gateway.listeners.as_slice()),
             "ListenerSet" => self.listener_sets.get(name).map(|set| set.listeners.as_slice()),
             _ => None,
@@ -348,12 +352,13 @@ fn draft<'s>(
     let read = |specs: &[ListenerSpec], owner: &Owner<'_>| {
         specs.iter().map(|spec| GatewayListener::read(spec, owner, context)).collect::<Vec<_>>()
     };
-    let guard = |listeners: &mut [GatewayListener], owner: &Owner<'_>, is_allowed: bool| {
+    let mut guarded = GuardedPorts::default();
+    let mut guard = |listeners: &mut [GatewayListener], owner: &Owner<'_>, is_allowed: bool| {
         for listener in listeners {
             if let Some(tls) = tls.filter(|_| listener.protocol.is_some_and(Protocol::ends_tls))
                 && listener.is_accepted()
             {
-                tls.guard(listener, owner, context);
+                guarded.guard(tls, listener, owner, context);
             }
             listener.is_served &= is_allowed && refused.is_none();
         }
@@ -402,14 +407,19 @@ fn refusal(gateway: &GatewayResource<GatewaySpec>) -> Option<StatusCondition> {
 fn ports_of<'d>(
     drafts: &'d [Draft<'_>],
     is_one: impl Fn(&GatewayListener) -> bool + 'd,
-) -> impl Iterator<Item = AskedPort> + 'd {
+) -> impl Iterator<Item = PortDemand> + 'd {
     let all = drafts.iter().flat_map(|draft| {
+        let own = draft.own.iter().map(|listener| (&draft.gateway.metadata.namespace, listener));
         let allowed = draft.sets.iter().filter(|(_, is_allowed, _)| *is_allowed);
-        draft.own.iter().chain(allowed.flat_map(|(_, _, listeners)| listeners))
+        let of_sets = allowed.flat_map(|(set, _, listeners)| {
+            listeners.iter().map(|listener| (&set.metadata.namespace, listener))
+        });
+        own.chain(of_sets)
     });
-    all.filter(move |listener| is_one(listener)).filter_map(|listener| {
+    all.filter(move |(_, listener)| is_one(listener)).filter_map(|(namespace, listener)| {
         let (gateway, transport) = (listener.gateway.clone(), listener.protocol?.transport());
-        Some(AskedPort { gateway, port: listener.port, transport })
+        let asked = AskedPort { gateway, port: listener.port, transport };
+        Some(PortDemand { asked, namespace: namespace.clone() })
     })
 }
 
@@ -464,26 +474,6 @@ fn assign(drafts: &mut [Draft<'_>], ports: &GivenPorts, is_shared: bool) {
             listener.target = Some(target);
         }
     }
-}
-
-/// The port in the Service that was made for this Gateway.
-fn written(services: &[Arc<ServiceFacts>], gateway: &NamespacedName, uid: &str, port: u16) -> Option<u16> {
-    let service = service_of(services, gateway).filter(|service| service.is_of_gateway(uid))?;
-    service.spec.ports.iter().find(|one| one.port == port)?.target_number()
-}
-
-/// Whether the Service of a Gateway, which may be gone, leads to this port of HAProxy.
-fn lead_to(services: &[Arc<ServiceFacts>], gateway: &NamespacedName, target: u16) -> bool {
-    let ports = service_of(services, gateway).into_iter().flat_map(|service| &service.spec.ports);
-    ports.into_iter().any(|one| one.target_number() == Some(target))
-}
-
-/// The Service that has the name of a Gateway's: others say nothing, whatever labels they have.
-fn service_of<'s>(services: &'s [Arc<ServiceFacts>], gateway: &NamespacedName) -> Option<&'s ServiceFacts> {
-    let name = service_name(&gateway.1);
-    let is_its =
-        |one: &&Arc<ServiceFacts>| one.metadata.namespace == gateway.0 && *one.metadata.name == *name;
-    services.iter().find(is_its).map(|one| &**one)
 }
 
 fn set_accepted(is_allowed: bool, is_refused: bool, listeners: &[GatewayListener]) -> StatusCondition {

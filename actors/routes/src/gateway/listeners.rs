@@ -6,10 +6,10 @@
 use super::{
     certificates::CertificateNames,
     conditions::{is_met, met, unmet},
+    grants::Grants,
     hostname::{self, ANY},
     objects::{FromNamespaces, GROUP, ListenerSpec, ObjectReference, Selector},
     ports::PortTransport,
-    references::Grants,
 };
 use haptic_model::gateway::{ListenerVerdict, NamespacedName, RouteKind, StatusCondition};
 use std::{
@@ -53,6 +53,8 @@ pub(super) struct GatewayListener {
     /// Nobody else's: `NAMESPACE/GATEWAY/NAME`, of a ListenerSet `NAMESPACE/GATEWAY/NAMESPACE/SET/NAME`.
     pub id: Arc<str>,
     pub gateway: NamespacedName,
+    /// That of the Gateway, or of the ListenerSet.
+    pub namespace: Arc<str>,
     pub name: Arc<str>,
     pub port: u16,
     pub protocol: Option<Protocol>,
@@ -180,6 +182,7 @@ impl GatewayListener {
         let mut listener = Self {
             id: format!("{}/{}", owner.prefix, spec.name).into(),
             gateway: owner.gateway.clone(),
+            namespace: owner.namespace.clone(),
             name: spec.name.clone(),
             port: spec.port,
             protocol,

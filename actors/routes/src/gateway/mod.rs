@@ -13,7 +13,9 @@ mod client_certificates;
 mod conditions;
 mod features;
 mod findings;
+mod grants;
 mod hostname;
+mod input_changes;
 mod inputs;
 mod levels;
 mod listeners;
@@ -21,10 +23,14 @@ mod matches;
 mod named_config_maps;
 mod objects;
 mod overlaps;
+mod parents;
 mod parsed;
 mod policies;
+mod port_hostnames;
+mod port_names;
 pub(crate) mod port_record;
 mod ports;
+mod reached;
 mod references;
 mod reload_pace;
 mod resolved;
@@ -37,6 +43,7 @@ mod streams;
 #[cfg(test)]
 mod tests;
 mod values;
+mod written_ports;
 
 pub use features::FEATURES;
 pub use settings::may_listen;
@@ -50,6 +57,7 @@ use haptic_model::{
     gateway::{GatewayVerdicts, RouteVerdict},
     host_holds::HeldByText,
 };
+use input_changes::InputChanges;
 use inputs::{GatewayInputs, Remembered};
 use levels::RouteId;
 use litemap::LiteMap;
@@ -58,7 +66,7 @@ use parsed::{ReadServices, watched_store};
 use ports::GivenPorts;
 use reload_pace::CountingRoutes;
 use resolved::{ResolvedRoutes, RouteChanges};
-use sets::Sets;
+use sets::{ChangedBackends, Sets};
 use settings::GatewaySettings;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -155,8 +163,8 @@ impl GatewayModel {
             || services.names.iter().any(|service| self.inputs.policies.names(service));
         let mut stale: BTreeSet<RouteId> = self.counting.due_routes().into_iter().collect();
         stale.extend(self.stores.update_routes(config, snapshots, &mut self.counting));
-        if is_moved && self.update_inputs(&settings) {
-            stale.extend(self.stores.every_route());
+        if is_moved {
+            stale.extend(self.update_inputs(&settings));
         }
         self.settings = Some(settings);
         stale.extend(services.names.into_iter().flat_map(|service| self.resolved.naming(service)));
@@ -169,15 +177,17 @@ impl GatewayModel {
         self.sets.beside(all)
     }
 
-    /// Whether routes are read with other inputs than before.
-    fn update_inputs(&mut self, settings: &GatewaySettings) -> bool {
+    /// The routes that are read with other inputs than before.
+    fn update_inputs(&mut self, settings: &GatewaySettings) -> BTreeSet<RouteId> {
         let remembered = Remembered { ports: &self.ports, options: &self.options };
         let mut inputs = self.stores.inputs(settings, &remembered);
         // Listeners have theirs: what else is kept for a while is no other inputs.
         let ports = std::mem::take(&mut inputs.ports);
         self.give(if settings.ports.is_same() { GivenPorts::new() } else { ports });
-        if inputs == *self.inputs && self.settings.as_ref() == Some(settings) {
-            return false;
+        let changes = InputChanges::between(&self.inputs, &inputs);
+        let is_set_otherwise = self.settings.as_ref() != Some(settings);
+        if !changes.is_any && !is_set_otherwise {
+            return BTreeSet::new();
         }
         self.options.clone_from(&inputs.options);
         self.inputs = Arc::new(inputs);
@@ -190,7 +200,26 @@ impl GatewayModel {
         });
         self.findings.set_all("GatewayClass", classes.collect());
         self.write_attached();
-        true
+        if is_set_otherwise || changes.is_of_every_route {
+            return self.stores.every_route().collect();
+        }
+        self.concerned(&changes)
+    }
+
+    /// The routes that are concerned by changes of the inputs.
+    fn concerned(&self, changes: &InputChanges) -> BTreeSet<RouteId> {
+        let InputChanges { parents, namespaces, granted, services, .. } = changes;
+        let of_parents = parents.iter().flat_map(|parent| self.resolved.parents.naming(parent));
+        let of_services = services.iter().flat_map(|service| self.resolved.naming(service.clone()));
+        let of_parents_and_services = of_parents.chain(of_services);
+        if namespaces.is_empty() && granted.is_empty() {
+            return of_parents_and_services.collect();
+        }
+        let is_concerned = |(kind, (namespace, _)): &RouteId| {
+            namespaces.contains(namespace)
+                || granted.contains(&(listeners::name_of(*kind).into(), namespace.clone()))
+        };
+        of_parents_and_services.chain(self.stores.every_route().filter(is_concerned)).collect()
     }
 
     fn resolve(&mut self, stale: BTreeSet<RouteId>) {
@@ -198,6 +227,7 @@ impl GatewayModel {
             return;
         }
         let mut changes = RouteChanges::default();
+        let mut changed = ChangedBackends::default();
         let is_free = self.counting.is_empty();
         let services = ReadServices::of(&self.stores.services);
         for id in stale {
@@ -206,12 +236,14 @@ impl GatewayModel {
             if has_waited || self.counting.found(&id).is_some() {
                 changes.found.insert(id.clone());
             }
+            let parents = route.as_ref().map(attachment::named_parents).unwrap_or_default();
+            self.resolved.parents.note(&id, parents);
             let now = route.map(|route| ResolvedRoute::of(id.0, &route, &self.inputs, &services));
             let mut now = now.unwrap_or_default();
             now.verdict = now.verdict.map(|verdict| self.shared.share(verdict));
             let now = Arc::new(now);
             let before = self.resolved.replace(&id, now.clone(), &mut changes);
-            self.sets.change_backends(&before.backends, &now.backends);
+            self.sets.change_backends(&before.backends, &now.backends, &mut changed);
             if before.verdict != now.verdict {
                 let verdicts = &mut Arc::make_mut(&mut self.verdicts).routes;
                 match &now.verdict {
@@ -220,6 +252,7 @@ impl GatewayModel {
                 }
             }
         }
+        self.sets.write_backends(changed);
         self.write(changes);
     }
 

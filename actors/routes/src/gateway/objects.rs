@@ -3,6 +3,7 @@
 //! The API server checks them when they are stored; files are not checked. A rule that cannot be read is kept as such, so that it harms
 //! nothing but itself.
 
+use super::parents::ParentName;
 use haptic_model::{Object, gateway::RouteKind};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -267,6 +268,21 @@ pub(super) struct ParentRef {
     pub name: Arc<str>,
     pub section_name: Option<Arc<str>>,
     pub port: Option<u16>,
+}
+
+impl ParentRef {
+    /// As a route of that namespace names it, if it is of a kind that routes are attached to.
+    pub fn named(&self, namespace: &Arc<str>) -> Option<ParentName> {
+        if self.group.as_deref().is_some_and(|group| group != GROUP) {
+            return None;
+        }
+        let kind = match self.kind.as_deref() {
+            None | Some("Gateway") => "Gateway",
+            Some("ListenerSet") => "ListenerSet",
+            Some(_) => return None,
+        };
+        Some((kind, (self.namespace.as_ref().unwrap_or(namespace).clone(), self.name.clone())))
+    }
 }
 
 /// A route of any kind. Its parts are read one by one.
@@ -572,6 +588,12 @@ impl ServiceFacts {
         };
         self.metadata.owner_references.iter().any(is_it)
     }
+
+    /// The first port of that number.
+    pub fn port(&self, number: u16) -> Option<&KnownPort> {
+        let ports = &self.spec.ports;
+        ports.get(ports.partition_point(|one| one.port < number)).filter(|one| one.port == number)
+    }
 }
 
 impl KnownPort {
@@ -582,11 +604,13 @@ impl KnownPort {
 }
 
 impl Readable for ServiceFacts {
-    /// Ports of UDP are none that HAProxy passes anything on to, and may have the number of one of TCP.
+    /// Ports of UDP are none that HAProxy passes anything on to, and may have the number of one of TCP. The others are put in the order of their numbers:
+    /// each of many references asks for one.
     fn read(object: &Object) -> Option<Self> {
         let mut service: Self = serde_json::from_slice(&object.json.bytes()).ok()?;
         let mut ports = service.spec.ports.into_vec();
         ports.retain(|port| port.protocol.as_deref().is_none_or(|protocol| protocol == "TCP"));
+        ports.sort_by_key(|port| port.port);
         service.spec.ports = ports.into();
         Some(service)
     }

@@ -8,14 +8,17 @@ use super::{
     conditions::{met, unmet},
     objects::{GROUP, GatewayResource, ObjectReference, PolicySpec, RouteSeniority},
     parsed::ParsedObjects,
+    reached::ReachedServices,
 };
 use haptic_model::{
     gateway::{NamespacedName, ParentVerdict, PolicyVerdict, StatusCondition},
     host_name::is_host,
 };
-use litemap::LiteMap;
 use serde_json::json;
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 /// The most ancestors in a status that the API takes.
 const MOST_ANCESTORS: usize = 16;
@@ -46,6 +49,8 @@ pub(super) struct BackendPolicies {
     /// By Service and, where it is for one port only, the name of that.
     counting: BTreeMap<(NamespacedName, Option<Arc<str>>), CountingPolicy>,
     evaluated: BTreeMap<NamespacedName, EvaluatedPolicy>,
+    /// The Services that any of them is for.
+    targets: BTreeSet<NamespacedName>,
 }
 
 /// The policy that counts for a port: how it is asked, or why it is not.
@@ -140,6 +145,7 @@ impl BackendPolicies {
             let counts = tls.clone().map_err(|(_, why)| why);
             self.counting.entry((target.service.clone(), target.port.clone())).or_insert(counts);
         }
+        self.targets.extend(targets.iter().map(|target| target.service.clone()));
         let (generation, refused) = (policy.metadata.generation, tls.err());
         self.evaluated.insert((namespace, name), EvaluatedPolicy { generation, refused, resolved, targets });
     }
@@ -167,7 +173,14 @@ impl BackendPolicies {
 
     /// Whether any is for the Service.
     pub fn names(&self, service: &NamespacedName) -> bool {
-        self.evaluated.values().flat_map(|policy| &policy.targets).any(|target| target.service == *service)
+        self.targets.contains(service)
+    }
+
+    /// The Services that are asked otherwise than `before`.
+    pub fn concerned(&self, before: &Self) -> BTreeSet<NamespacedName> {
+        let all = self.counting.keys().chain(before.counting.keys());
+        let concerned = all.filter(|key| self.counting.get(key) != before.counting.get(key));
+        concerned.map(|(service, _)| service.clone()).collect()
     }
 
     /// How a port of a Service is asked; `None`: no policy is for it.
@@ -182,14 +195,12 @@ impl BackendPolicies {
     }
 
     /// Verdicts about those whose Services are reached, by the Gateways through which they are.
-    pub fn verdicts(
-        &self,
-        reached: &BTreeMap<NamespacedName, LiteMap<NamespacedName, usize>>,
-    ) -> BTreeMap<NamespacedName, PolicyVerdict> {
+    pub fn verdicts(&self, reached: &ReachedServices) -> BTreeMap<NamespacedName, PolicyVerdict> {
         let verdict = |(name, policy): (&NamespacedName, &EvaluatedPolicy)| {
             let mut through: BTreeMap<&NamespacedName, Vec<&EvaluatedTarget>> = BTreeMap::new();
             for target in &policy.targets {
-                for gateway in reached.get(&target.service).into_iter().flat_map(LiteMap::keys) {
+                // Of more none would be among the first of all.
+                for gateway in reached.through(&target.service).take(MOST_ANCESTORS) {
                     through.entry(gateway).or_default().push(target);
                 }
             }

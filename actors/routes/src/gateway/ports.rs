@@ -4,7 +4,8 @@
 //! get the lowest that is free, those of older Gateways first. It stays also while its listener is not served, such as one whose Secret is gone for
 //! a while: the Gateway's Service goes on leading there. And it stays while nobody asks for it as long as that Service leads there: whoever got
 //! it would get requests of others. A Service that claims what another Gateway has gets something else, and what Services of several
-//! namespaces claim of which nothing was recorded is given to none of them. No namespace has more than its share, but for what was given to it before.
+//! namespaces claim of which nothing was recorded is given to none of them. No namespace has more than its share, but for what was given to it before: the port of a ListenerSet is of
+//! the ListenerSet's share, so that nobody uses up that of a Gateway which others may add listeners to.
 
 use super::settings::{GatewaySettings, PortMode};
 use haptic_model::gateway::NamespacedName;
@@ -21,6 +22,13 @@ pub(super) struct AskedPort {
     pub gateway: NamespacedName,
     pub port: u16,
     pub transport: PortTransport,
+}
+
+/// A port of a Gateway, and the namespace that asks for it first: the Gateway's, or that of a ListenerSet.
+#[derive(Clone, Debug)]
+pub(super) struct PortDemand {
+    pub asked: AskedPort,
+    pub namespace: Arc<str>,
 }
 
 /// The transport of connections to a port.
@@ -58,7 +66,7 @@ struct PortRanges {
 }
 
 /// A port of a Gateway, and what its Service says of it.
-type WrittenPort<'a> = (&'a AskedPort, u16);
+type WrittenPort<'a> = (&'a PortDemand, u16);
 
 /// Gives ports out of ranges, none of them twice.
 struct PortAllocator {
@@ -69,6 +77,10 @@ struct PortAllocator {
     contested: BTreeSet<u16>,
     given: GivenPorts,
     taken: BTreeSet<u16>,
+    /// How many ports each namespace has.
+    counts: BTreeMap<(Arc<str>, PortTransport), usize>,
+    /// Below these none is free.
+    lowest: BTreeMap<PortTransport, u16>,
 }
 
 /// Gives each port of `asked`, which are in the order of their Gateways' age, one of HAProxy; one is missing where none is left, or
@@ -76,8 +88,8 @@ struct PortAllocator {
 /// given stays given while a Service leads there.
 pub(super) fn give(
     settings: &GatewaySettings,
-    asked: &[AskedPort],
-    kept: &[AskedPort],
+    asked: &[PortDemand],
+    kept: &[PortDemand],
     remembered: &GivenPorts,
     services: PortsOfServices<'_>,
 ) -> GivenPorts {
@@ -92,6 +104,8 @@ pub(super) fn give(
         contested: BTreeSet::new(),
         given: GivenPorts::new(),
         taken: BTreeSet::new(),
+        counts: BTreeMap::new(),
+        lowest: BTreeMap::new(),
     };
     allocator.keep_remembered(all(), remembered);
     allocator.keep_led_to(remembered, services);
@@ -107,7 +121,7 @@ pub(super) fn give(
 fn contested(written: &[WrittenPort<'_>]) -> BTreeSet<u16> {
     let mut claims: BTreeMap<u16, BTreeSet<&str>> = BTreeMap::new();
     for (one, target) in written {
-        claims.entry(*target).or_default().insert(&*one.gateway.0);
+        claims.entry(*target).or_default().insert(&*one.asked.gateway.0);
     }
     claims.into_iter().filter(|(_, namespaces)| namespaces.len() > 1).map(|(target, _)| target).collect()
 }
@@ -132,9 +146,9 @@ impl PortRanges {
 
 impl PortAllocator {
     /// Keeps the ports that were given.
-    fn keep_remembered<'a>(&mut self, all: impl Iterator<Item = &'a AskedPort>, remembered: &GivenPorts) {
+    fn keep_remembered<'a>(&mut self, all: impl Iterator<Item = &'a PortDemand>, remembered: &GivenPorts) {
         for one in all {
-            if let Some(target) = remembered.get(one) {
+            if let Some(target) = remembered.get(&one.asked) {
                 self.take(one, *target);
             }
         }
@@ -144,7 +158,8 @@ impl PortAllocator {
     fn keep_led_to(&mut self, remembered: &GivenPorts, services: PortsOfServices<'_>) {
         for (one, target) in remembered {
             if !self.given.contains_key(one) && (services.lead_to)(&one.gateway, *target) {
-                self.take(one, *target);
+                let namespace = one.gateway.0.clone();
+                self.take(&PortDemand { asked: one.clone(), namespace }, *target);
             }
         }
     }
@@ -152,20 +167,18 @@ impl PortAllocator {
     /// What Services claim for ports that have none: no more for any namespace than it may have, so that nobody contests all that is free.
     fn claims<'a>(
         &self,
-        all: impl Iterator<Item = &'a AskedPort>,
+        all: impl Iterator<Item = &'a PortDemand>,
         services: PortsOfServices<'_>,
     ) -> Vec<WrittenPort<'a>> {
-        let mut counts: BTreeMap<(Arc<str>, PortTransport), usize> = BTreeMap::new();
-        for one in self.given.keys() {
-            *counts.entry((one.gateway.0.clone(), one.transport)).or_default() += 1;
-        }
+        let mut counts = self.counts.clone();
         let mut claims = Vec::new();
-        for one in all.filter(|one| !self.given.contains_key(*one)) {
-            let Some(target) = (services.written)(&one.gateway, one.port) else { continue };
-            let count = counts.entry((one.gateway.0.clone(), one.transport)).or_default();
-            if *count < self.most(one.transport) && self.ranges.fit(one.transport, target) {
+        for demand in all.filter(|demand| !self.given.contains_key(&demand.asked)) {
+            let PortDemand { asked, namespace } = demand;
+            let Some(target) = (services.written)(&asked.gateway, asked.port) else { continue };
+            let count = counts.entry((namespace.clone(), asked.transport)).or_default();
+            if *count < self.most(asked.transport) && self.ranges.fit(asked.transport, target) {
                 *count += 1;
-                claims.push((one, target));
+                claims.push((demand, target));
             }
         }
         claims
@@ -181,25 +194,36 @@ impl PortAllocator {
     }
 
     /// Those without a port get the lowest that is free.
-    fn allocate_free(&mut self, asked: &[AskedPort]) {
+    fn allocate_free(&mut self, asked: &[PortDemand]) {
         for one in asked {
-            if self.given.contains_key(one) || self.is_share_used_up(one) {
+            if self.given.contains_key(&one.asked) || self.is_share_used_up(one) {
                 continue;
             }
-            let mut range = self.ranges.of(one.transport).filter_map(|target| u16::try_from(target).ok());
-            if let Some(target) = range.find(|target| self.is_free(one.transport, *target)) {
+            if let Some(target) = self.lowest_free(one.asked.transport) {
                 self.take(one, target);
             }
         }
     }
 
+    /// The lowest port that is free. None becomes free again meanwhile, so those below are not looked at twice.
+    fn lowest_free(&mut self, transport: PortTransport) -> Option<u16> {
+        let Range { start, end } = self.ranges.of(transport);
+        let from = self.lowest.get(&transport).map_or(start, |lowest| u32::from(*lowest));
+        let mut range = (from..end).filter_map(|target| u16::try_from(target).ok());
+        let target = range.find(|target| self.is_free(transport, *target));
+        let last = u16::try_from(end).unwrap_or(u16::MAX);
+        self.lowest.insert(transport, target.unwrap_or(last));
+        target
+    }
+
     /// Gives a port, as far as it may be given and nobody has it.
-    fn take(&mut self, one: &AskedPort, target: u16) {
-        if self.ranges.fit(one.transport, target)
-            && !self.given.contains_key(one)
+    fn take(&mut self, PortDemand { asked, namespace }: &PortDemand, target: u16) {
+        if self.ranges.fit(asked.transport, target)
+            && !self.given.contains_key(asked)
             && self.taken.insert(target)
         {
-            self.given.insert(one.clone(), target);
+            self.given.insert(asked.clone(), target);
+            *self.counts.entry((namespace.clone(), asked.transport)).or_default() += 1;
         }
     }
 
@@ -209,9 +233,9 @@ impl PortAllocator {
             && !self.contested.contains(&target)
     }
 
-    fn is_share_used_up(&self, one: &AskedPort) -> bool {
-        let is_like = |of: &&AskedPort| of.gateway.0 == one.gateway.0 && of.transport == one.transport;
-        self.given.keys().filter(is_like).count() >= self.most(one.transport)
+    fn is_share_used_up(&self, PortDemand { asked, namespace }: &PortDemand) -> bool {
+        let count = self.counts.get(&(namespace.clone(), asked.transport));
+        count.is_some_and(|count| *count >= self.most(asked.transport))
     }
 
     /// How many ports one namespace may have.
@@ -226,16 +250,15 @@ fn share_of(ports: usize, percent: u16) -> usize {
 }
 
 /// The ports themselves, but those that HAProxy has for something else: two of its listeners at one port would share connections.
-fn same(targets: &BTreeMap<u16, u16>, own: &BTreeSet<u16>, share: u16, asked: &[AskedPort]) -> GivenPorts {
+fn same(targets: &BTreeMap<u16, u16>, own: &BTreeSet<u16>, share: u16, asked: &[PortDemand]) -> GivenPorts {
     let mut given = GivenPorts::new();
     // With the namespace that was the first to ask for it.
     let mut tls: BTreeMap<u16, &str> = BTreeMap::new();
     let most = share_of(MOST_TLS_PORTS, share);
-    for one in asked {
+    for PortDemand { asked: one, namespace } in asked {
         let target = targets.get(&one.port).copied().unwrap_or(one.port);
         let is_tls = one.transport == PortTransport::Tls;
-        let namespace = &*one.gateway.0;
-        let is_share_used_up = || tls.values().filter(|first| **first == namespace).count() >= most;
+        let is_share_used_up = || tls.values().filter(|first| ***first == **namespace).count() >= most;
         let is_left =
             !is_tls || tls.contains_key(&target) || (tls.len() < MOST_TLS_PORTS && !is_share_used_up());
         if own.contains(&target) || !is_left {
@@ -252,6 +275,34 @@ fn same(targets: &BTreeMap<u16, u16>, own: &BTreeSet<u16>, share: u16, asked: &[
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const NO_SERVICES: PortsOfServices<'static> =
+        PortsOfServices { written: &|_, _| None, lead_to: &|_, _| false };
+
+    /// Gives ports where Services say this, and no other Service leads anywhere.
+    fn give(
+        settings: &GatewaySettings,
+        asked: &[AskedPort],
+        kept: &[AskedPort],
+        remembered: &GivenPorts,
+        written: impl Fn(&NamespacedName, u16) -> Option<u16>,
+    ) -> GivenPorts {
+        let services = PortsOfServices { written: &written, lead_to: &|_, _| false };
+        give_to_gateways(settings, asked, kept, remembered, services)
+    }
+
+    /// Gives ports to Gateways, of which none has ListenerSets.
+    fn give_to_gateways(
+        settings: &GatewaySettings,
+        asked: &[AskedPort],
+        kept: &[AskedPort],
+        remembered: &GivenPorts,
+        services: PortsOfServices<'_>,
+    ) -> GivenPorts {
+        let own = |one: &AskedPort| PortDemand { asked: one.clone(), namespace: one.gateway.0.clone() };
+        let [asked, kept] = [asked, kept].map(|all| all.iter().map(own).collect::<Vec<_>>());
+        super::give(settings, &asked, &kept, remembered, services)
+    }
 
     fn settings(ports: PortMode, namespace_share: u16) -> GatewaySettings {
         let config = ("n".into(), "c".into());
@@ -275,18 +326,6 @@ mod tests {
     fn asked(name: &str, port: u16, is_tls: bool) -> AskedPort {
         let transport = if is_tls { PortTransport::Tls } else { PortTransport::Plain };
         AskedPort { gateway: ("n".into(), name.into()), port, transport }
-    }
-
-    /// Gives ports where Services say this, and no other Service leads anywhere.
-    fn give(
-        settings: &GatewaySettings,
-        asked: &[AskedPort],
-        kept: &[AskedPort],
-        remembered: &GivenPorts,
-        written: impl Fn(&NamespacedName, u16) -> Option<u16>,
-    ) -> GivenPorts {
-        let services = PortsOfServices { written: &written, lead_to: &|_, _| false };
-        super::give(settings, asked, kept, remembered, services)
     }
 
     fn targets(given: &GivenPorts, asked: &[AskedPort]) -> Vec<Option<u16>> {
@@ -415,7 +454,7 @@ mod tests {
             let lead_to =
                 |gateway: &NamespacedName, target: u16| leads && *gateway == before.gateway && target == 200;
             let services = PortsOfServices { written: &|_, _| None, lead_to: &lead_to };
-            let given = super::give(&settings(ports.clone(), percent), &newer, &[], &had, services);
+            let given = give_to_gateways(&settings(ports.clone(), percent), &newer, &[], &had, services);
             assert_eq!(targets(&given, &newer), expected, "it counts for the share of its namespace");
             assert_eq!(given.get(&before), leads.then_some(&200));
         }
@@ -438,5 +477,23 @@ mod tests {
         let before = give(&all, &greedy, &[], &GivenPorts::new(), |_, _| None);
         assert_eq!(before.len(), 4);
         assert_eq!(give(&halved, &asked, &[], &before, |_, _| None), before);
+    }
+
+    #[test]
+    fn ports_of_listener_sets_are_of_the_share_of_their_namespace() {
+        let allocated = PortMode::Allocated { plain: (100, 1), tls: (200, 8), tcp: (300, 1) };
+        let same = PortMode::Same { targets: BTreeMap::new(), own: BTreeSet::new() };
+        for (mode, most) in [(allocated, 4), (same, MOST_TLS_PORTS / 2)] {
+            let demand = |namespace: &str, port: u16| PortDemand {
+                asked: of("infra", port),
+                namespace: namespace.into(),
+            };
+            let greedy: Vec<PortDemand> = (1..100).map(|port| demand("greedy", port)).collect();
+            let others = [demand("honest", 8080), demand("infra", 443)];
+            let all: Vec<PortDemand> = greedy.iter().chain(&others).cloned().collect();
+            let given = super::give(&settings(mode, 50), &all, &[], &GivenPorts::new(), NO_SERVICES);
+            assert_eq!(given.keys().filter(|one| one.port < 100).count(), most);
+            assert!(others.iter().all(|one| given.contains_key(&one.asked)));
+        }
     }
 }

@@ -1,18 +1,15 @@
 //! References to other objects: whether they may be followed, and what is there.
 
 use super::{
-    objects::{GROUP, GatewayResource, GrantSpec, ObjectReference},
-    parsed::{ParsedObjects, ReadServices},
+    grants::Grants,
+    objects::ObjectReference,
+    parsed::ReadServices,
     policies::{BackendClient, BackendPolicies, BackendTls},
     retries::RetryProfile,
 };
 use crate::services::is_http2;
 use haptic_model::gateway::NamespacedName;
 use std::sync::Arc;
-
-/// All ReferenceGrants.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Grants(Vec<Arc<GatewayResource<GrantSpec>>>);
 
 /// Why a reference leads nowhere: a reason of the API, and a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,29 +43,6 @@ impl BackendKey {
             Arc::new(BackendTls { client: Some(client.clone()), ..BackendTls::clone(tls) })
         };
         Self { tls: self.tls.as_ref().map(with), ..self.clone() }
-    }
-}
-
-impl Grants {
-    pub fn of(kept: &ParsedObjects<GatewayResource<GrantSpec>>) -> Self {
-        Self(kept.iter().map(|(_, grant)| grant.clone()).collect())
-    }
-
-    /// Whether objects of a kind in a namespace may refer to an object of the core group elsewhere.
-    pub fn allow(&self, kind: &str, from: &str, to_kind: &str, to: &NamespacedName) -> bool {
-        self.0.iter().filter(|grant| grant.metadata.namespace == to.0).any(|grant| {
-            let comes = grant
-                .spec
-                .from
-                .iter()
-                .any(|one| one.group == GROUP && one.kind == kind && *one.namespace == *from);
-            let goes = grant.spec.to.iter().any(|one| {
-                one.group.is_empty()
-                    && one.kind == to_kind
-                    && one.name.as_ref().is_none_or(|name| *name == to.1)
-            });
-            comes && goes
-        })
     }
 }
 
@@ -177,7 +151,7 @@ impl WantedBackend<'_> {
                     ),
                 );
             }
-            let Some(found) = service.spec.ports.iter().find(|one| one.port == port) else {
+            let Some(found) = service.port(port) else {
                 return bad("BackendNotFound", format!("Service {of}/{called} has no port {port}"));
             };
             protocol.clone_from(&found.app_protocol);
@@ -216,7 +190,7 @@ impl WantedBackend<'_> {
             return None;
         }
         let service = services.get(&(of.clone(), called.clone()))?;
-        let port = service.spec.ports.iter().find(|port| port.port == number)?;
+        let port = service.port(number)?;
         let is_https = self.language != ServerLanguage::Any && port.app_protocol.as_deref() == Some("https");
         is_https.then(|| {
             format!(

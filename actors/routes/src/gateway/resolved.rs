@@ -3,6 +3,8 @@
 use super::{
     attachment::ResolvedRoute,
     levels::{HostnameLevels, LevelShare, RouteId},
+    parents::NamedParents,
+    reached::ReachedServices,
     sets::Sets,
 };
 use haptic_model::gateway::{NamespacedName, RouteKind};
@@ -24,8 +26,8 @@ pub(super) struct ResolvedRoutes {
     attached: HashMap<Arc<str>, usize>,
     /// Each Service with each route that names it.
     pub naming: BTreeSet<(NamespacedName, RouteId)>,
-    /// How many routes lead to a Service through each Gateway.
-    pub reached: BTreeMap<NamespacedName, LiteMap<NamespacedName, usize>>,
+    pub reached: ReachedServices,
+    pub parents: NamedParents,
 }
 
 /// The work that is left after routes were resolved.
@@ -120,22 +122,8 @@ impl ResolvedRoutes {
             self.naming.remove(&(service.clone(), id.clone()));
         }
         self.naming.extend(now.uses.iter().map(|service| (service.clone(), id.clone())));
-        for service in &now.uses {
-            let gateways = self.reached.entry(service.clone()).or_insert_with(|| LiteMap::with_capacity(1));
-            now.gateways.iter().for_each(|gateway| *gateways.entry(gateway.clone()).or_default() += 1);
-        }
-        for service in &before.uses {
-            let Some(gateways) = self.reached.get_mut(service) else { continue };
-            for gateway in &before.gateways {
-                if let Some(count) = gateways.get_mut(gateway) {
-                    *count -= 1;
-                }
-            }
-            gateways.retain(|_, count| *count > 0);
-            if gateways.is_empty() {
-                self.reached.remove(service);
-            }
-        }
+        self.reached.count(&now.uses, &now.gateways);
+        self.reached.discount(&before.uses, &before.gateways);
     }
 
     /// Counts a route at its listeners.
@@ -144,10 +132,11 @@ impl ResolvedRoutes {
             *self.attached.entry(listener.clone()).or_default() += 1;
         }
         for listener in before {
-            if let Some(count) = self.attached.get_mut(listener) {
-                *count = count.saturating_sub(1);
+            let Some(count) = self.attached.get_mut(listener) else { continue };
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                self.attached.remove(listener);
             }
         }
-        self.attached.retain(|_, count| *count > 0);
     }
 }

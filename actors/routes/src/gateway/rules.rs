@@ -1,6 +1,7 @@
 //! The effects of a route's rule on its requests, as settings that HAProxy finds by the rule's name.
 
 use super::{
+    grants::Grants,
     matches::{self, WantedRequests},
     objects::{
         BackendRef, Cors, ExternalAuth, Filter, HeaderModifier, NamedValue, ObjectReference, PathModifier,
@@ -8,7 +9,7 @@ use super::{
     },
     parsed::ReadServices,
     policies::{BackendClient, BackendPolicies},
-    references::{BackendKey, BadReference, Grants, ServerLanguage, WantedBackend},
+    references::{BackendKey, BadReference, ServerLanguage, WantedBackend},
     retries::RetryProfile,
     values::{LONGEST, header, header_names, milliseconds, url_path},
 };

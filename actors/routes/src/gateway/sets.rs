@@ -4,11 +4,12 @@
 //! and `routes "gateway backends"` the Services that routes lead to. `any_asks_for "gateway"` tells what any route needs.
 
 use super::{
-    hostname::{ANY, endings},
+    hostname::ANY,
     inputs::GatewayInputs,
     levels::{LevelShare, RouteId},
     listeners::{ClientValidation, GatewayListener, Protocol},
     objects::ROUTES,
+    port_hostnames::PortHostnames,
     ports::PortTransport,
     references::BackendKey,
     retries::RetryProfile,
@@ -49,12 +50,22 @@ const PROFILE: &str = "roundrobin";
 /// Those of backends that get whatever clients say.
 const STREAMS: &str = "gateway_streams";
 
+/// The work that is left after routes lead to other Services.
+#[derive(Default)]
+pub(super) struct ChangedBackends {
+    services: BTreeSet<NamespacedName>,
+    has_retries: bool,
+}
+
 /// The traffic that comes in at a port with TLS.
 #[derive(Default)]
 struct PortWithTls {
     /// Certificates for all hosts.
     open: Vec<NamespacedName>,
     clients: Option<Arc<ClientValidation>>,
+    /// The namespace of the listener for all hosts, and those of wildcards.
+    open_to_all: Option<Arc<str>>,
+    wild: BTreeSet<Arc<str>>,
     has_web: bool,
     has_ended: bool,
     has_passed: bool,
@@ -66,12 +77,26 @@ impl PortWithTls {
         if protocol.ends_tls() {
             if is_open(listener) {
                 self.open.extend(listener.certificates.iter().cloned());
+                self.open_to_all = Some(listener.namespace.clone());
+            } else if suffix(&listener.hostname).is_some() {
+                self.wild.insert(listener.namespace.clone());
             }
             self.clients.clone_from(&listener.clients);
         }
         self.has_web |= protocol == Protocol::Https;
         self.has_ended |= protocol == Protocol::EndedTls;
         self.has_passed |= protocol == Protocol::PassedTls;
+    }
+
+    /// Whether names of listeners with a hostname have no certificate by default: that of the listener for all hosts is another namespace's, and HAProxy
+    /// would present it for what a wildcard's certificate has no name for.
+    fn is_apart(&self) -> bool {
+        self.open_to_all.as_ref().is_some_and(|open| self.wild.iter().any(|of| of != open))
+    }
+
+    /// Whether names are looked at before TLS ends.
+    fn is_looked_into(&self) -> bool {
+        self.has_ended || self.has_passed || self.is_apart()
     }
 
     fn json(&self, target: u16, slot: usize) -> Value {
@@ -81,7 +106,7 @@ impl PortWithTls {
         let open: Vec<Value> =
             self.open.iter().map(|(of, name)| json!({"namespace": of, "name": name})).collect();
         json!({"target": target, "slot": slot, "open": open, "clients": clients, "web": self.has_web,
-            "ended": self.has_ended, "streams": self.has_ended || self.has_passed})
+            "ended": self.has_ended, "streams": self.is_looked_into(), "apart": self.is_apart()})
     }
 }
 
@@ -201,7 +226,7 @@ impl Sets {
             .filter(|one| one.protocol.is_some_and(Protocol::is_tls))
             .filter_map(|one| one.target)
             .collect();
-        let narrower = NarrowerHostnames::of(&served);
+        let hostnames = PortHostnames::of(&served);
         let slot = |target: u16| match &settings.ports {
             PortMode::Allocated { tls: (first, _), .. } => usize::from(target.saturating_sub(*first)),
             PortMode::Same { .. } => tls.range(..target).count(),
@@ -220,10 +245,8 @@ impl Sets {
             let certificates = listener.certificates.iter().zip(&listener.names);
             let certificates: Vec<Value> = certificates
                 .map(|((of, name), names)| {
-                    let left = narrower.left_of(listener, names);
-                    let is_narrowed = left.is_some();
-                    let names = left.unwrap_or_else(|| deeper(listener, names, &served));
-                    json!({"namespace": of, "name": name, "names": names, "narrowed": is_narrowed})
+                    let presented = hostnames.presented(listener, names);
+                    json!({"namespace": of, "name": name, "names": presented.names, "narrowed": presented.is_all})
                 })
                 .collect();
             of_gateways.entry(&listener.gateway).or_default().push(json!({
@@ -239,7 +262,7 @@ impl Sets {
             )
         });
         replace(&mut self.gateways, gateways.collect());
-        let looked_into = secured.values().any(|port| port.has_ended || port.has_passed);
+        let looked_into = secured.values().any(PortWithTls::is_looked_into);
         let ended = secured.values().any(|port| port.has_ended);
         let web = !plain.is_empty() || secured.values().any(|port| port.has_web);
         let secured: Vec<Value> =
@@ -292,11 +315,15 @@ impl Sets {
     }
 
     /// Of `before`, which nobody asks for any more, and `now`; both in their order.
-    pub fn change_backends(&mut self, before: &[BackendKey], now: &[BackendKey]) {
-        let mut services = BTreeSet::new();
-        let mut has_retries = false;
+    pub fn change_backends(
+        &mut self,
+        before: &[BackendKey],
+        now: &[BackendKey],
+        changed: &mut ChangedBackends,
+    ) {
+        let ChangedBackends { services, has_retries } = changed;
         for key in now.iter().filter(|key| before.binary_search(key).is_err()) {
-            has_retries |= key.retry.is_some();
+            *has_retries |= key.retry.is_some();
             let count = self.used.entry(key.clone()).or_default();
             *count += 1;
             if *count == 1 {
@@ -304,7 +331,7 @@ impl Sets {
             }
         }
         for key in before.iter().filter(|key| now.binary_search(key).is_err()) {
-            has_retries |= key.retry.is_some();
+            *has_retries |= key.retry.is_some();
             let Some(count) = self.used.get_mut(key) else { continue };
             *count -= 1;
             if *count == 0 {
@@ -312,10 +339,14 @@ impl Sets {
                 services.insert((key.namespace.clone(), key.service.clone()));
             }
         }
-        if has_retries {
+    }
+
+    /// Writes the Services that routes lead to otherwise, each once for all these routes.
+    pub fn write_backends(&mut self, changed: ChangedBackends) {
+        if changed.has_retries {
             self.write_retries();
         }
-        for (namespace, service) in services {
+        for (namespace, service) in changed.services {
             let first = BackendKey {
                 namespace: namespace.clone(),
                 service: service.clone(),
@@ -419,52 +450,6 @@ fn things<'n>(needs: impl Iterator<Item = &'n &'static str>) -> DemandedObjects 
 
 fn is_open(listener: &GatewayListener) -> bool {
     *listener.hostname == *ANY
-}
-
-/// The hostnames of listeners at each of HAProxy's ports, but for those for all hosts.
-struct NarrowerHostnames<'l>(BTreeMap<u16, BTreeSet<&'l str>>);
-
-impl<'l> NarrowerHostnames<'l> {
-    fn of(served: &[&'l Arc<GatewayListener>]) -> Self {
-        let mut all: BTreeMap<u16, BTreeSet<&str>> = BTreeMap::new();
-        for listener in served.iter().filter(|listener| !is_open(listener)) {
-            if let Some(target) = listener.target {
-                all.entry(target).or_default().insert(&listener.hostname);
-            }
-        }
-        Self(all)
-    }
-
-    /// Of the names of an open listener's certificate those that are for no other listener at the port; `None` where all are, or it is not open.
-    /// By itself HAProxy presents the certificate that has a name first, whosever hosts these are.
-    fn left_of<'n>(&self, listener: &GatewayListener, names: &'n [Box<str>]) -> Option<Vec<&'n str>> {
-        let narrower = self.0.get(&listener.target?).filter(|_| is_open(listener))?;
-        let is_of_another = |name: &&str| {
-            narrower.contains(*name) || endings(name).any(|end| narrower.contains(&*format!("*{end}")))
-        };
-        let names = names.iter().map(|name| &**name);
-        let (others, left): (Vec<_>, Vec<_>) = names.partition(is_of_another);
-        (!others.is_empty()).then_some(left)
-    }
-}
-
-/// Of a certificate's names those that the listener's wildcard is for, and HAProxy's is not: there it stands for one label when a certificate is looked
-/// for. What a more specific listener of the port is for is that one's.
-fn deeper<'n>(
-    listener: &GatewayListener,
-    names: &'n [Box<str>],
-    served: &[&Arc<GatewayListener>],
-) -> Vec<&'n str> {
-    let Some(end) = suffix(&listener.hostname) else { return Vec::new() };
-    let is_deep = |name: &str| name.strip_suffix(end).is_some_and(|front| front.contains('.'));
-    let is_of_another = |name: &str| {
-        served.iter().any(|other| {
-            other.target == listener.target
-                && other.hostname.len() > listener.hostname.len()
-                && super::hostname::intersect(&other.hostname, name)
-        })
-    };
-    names.iter().map(|name| &**name).filter(|name| is_deep(name) && !is_of_another(name)).collect()
 }
 
 fn backend(key: &BackendKey) -> Value {

@@ -7,10 +7,11 @@ use super::{
     levels::RouteId,
     named_config_maps::NamedConfigMaps,
     objects::{
-        ClassSpec, GROUP, GatewayResource, GatewaySpec, GrantSpec, KnownPort, LabelsOfNamespaces,
-        ListenerSetSpec, PolicySpec, ROUTES, Readable, ServiceFacts,
+        ClassSpec, GROUP, GatewayResource, GatewaySpec, GrantSpec, LabelsOfNamespaces, ListenerSetSpec,
+        PolicySpec, ROUTES, Readable, ServiceFacts,
     },
     parsed::{ParsedObjects, StoredObjects, watched_store},
+    port_names::PortNames,
     reload_pace::CountingRoutes,
     settings::GatewaySettings,
 };
@@ -99,6 +100,7 @@ impl GatewayStores {
 
     /// The inputs of routes.
     pub fn inputs(&self, settings: &GatewaySettings, remembered: &Remembered<'_>) -> GatewayInputs {
+        let port_names = PortNames::of(&self.services);
         let sources = Sources {
             classes: &self.classes,
             gateways: &self.gateways,
@@ -109,7 +111,7 @@ impl GatewayStores {
             policies: &self.policies,
             certificate: &|name| self.certificates.judge(name),
             authority: &|name| self.authorities.judge(name),
-            has_port: &|service, port| self.has_port(service, port),
+            has_port: &|service, port| port_names.may_have(service, port),
             parameters: &|name| self.parameters.judge(name),
         };
         GatewayInputs::of(settings, &sources, remembered)
@@ -134,12 +136,5 @@ impl GatewayStores {
             }
             None => self.of_gateways.remove(name).is_some(),
         }
-    }
-
-    /// Whether a Service may have a port of that name: of one that is not there nobody knows.
-    fn has_port(&self, service: &NamespacedName, port: &str) -> bool {
-        let is_called = |one: &KnownPort| one.name.as_deref() == Some(port);
-        let known: Option<ServiceFacts> = self.services.read(service);
-        known.is_none_or(|service| service.spec.ports.iter().any(is_called))
     }
 }

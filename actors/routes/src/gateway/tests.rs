@@ -1,5 +1,6 @@
 //! Verdicts and sets, from objects as files have them.
 
+mod changes;
 mod classes;
 mod entries;
 mod findings;

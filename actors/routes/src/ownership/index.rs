@@ -385,8 +385,8 @@ impl RouteIndex {
                 self.lookups.entry(level).or_default().insert((path.clone(), object.clone()));
             }
         }
-        for host in hosts_of(claims) {
-            self.hosts.entry(host).routes.claimants.enter(claimant(standing_at(claims, host)));
+        for (host, standing) in standings(claims) {
+            self.hosts.entry(host).routes.claimants.enter(claimant(standing));
             touched.hosts.insert(host.clone());
         }
         for host in claims.certificates.keys() {
@@ -635,12 +635,18 @@ pub(crate) fn hosts_of(claims: &Claims) -> BTreeSet<&Arc<str>> {
     claims.routes.iter().map(|route| &route.wanted.host).collect()
 }
 
-/// Of what is only another name of a host, or redirected, its TLS is not kept from who asks for it, either.
-fn standing_at(claims: &Claims, host: &Arc<str>) -> ClaimPriority {
-    let there = claims.routes.iter().filter(|route| route.wanted.host == *host).map(|route| route.standing);
-    let firmest = there.filter(|standing| *standing != ClaimPriority::Rest).min();
-    let is_spare = |standing: &ClaimPriority| *standing >= ClaimPriority::Spare;
-    firmest.filter(is_spare).unwrap_or(ClaimPriority::Asked)
+/// How firmly an object asks for each of its hosts. Of what is only another name of a host, or redirected, its TLS is not kept from who asks for it, either.
+fn standings(claims: &Claims) -> BTreeMap<&Arc<str>, ClaimPriority> {
+    let mut firmest: BTreeMap<&Arc<str>, Option<ClaimPriority>> = BTreeMap::new();
+    for route in &claims.routes {
+        let known = firmest.entry(&route.wanted.host).or_default();
+        let standing = (route.standing != ClaimPriority::Rest).then_some(route.standing);
+        *known = (*known).into_iter().chain(standing).min();
+    }
+    let standing = |firmest: Option<ClaimPriority>| {
+        firmest.filter(|standing| *standing >= ClaimPriority::Spare).unwrap_or(ClaimPriority::Asked)
+    };
+    firmest.into_iter().map(|(host, firmest)| (host, standing(firmest))).collect()
 }
 
 /// The objects that redirect what others do not take.

@@ -74,10 +74,6 @@ pub(super) enum TcpTls {
 }
 
 impl TcpClaim {
-    pub fn leads_to(&self, service: &ObjectRef) -> bool {
-        *self.namespace == *service.namespace && *self.backend.service == *service.name
-    }
-
     /// A finding at it.
     pub fn finding(&self, kind: FindingKind, sentence: String) -> Finding {
         let said = format!("{}: {sentence}", self.said_by);

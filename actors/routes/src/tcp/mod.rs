@@ -148,6 +148,8 @@ impl TcpModel {
     fn read_services(&mut self, services: &Arc<Snapshot>, settings: &Settings) -> bool {
         let before = std::mem::replace(&mut self.services, services.clone());
         let mut is_moved = false;
+        // While nothing is moved, nobody asks for something else.
+        let mut led_to: Option<HashSet<(Arc<str>, Arc<str>)>> = None;
         for difference in services.differences_from(&before) {
             let Some((service, _)) = difference.after.or(difference.before) else { continue };
             let now = difference.after.and_then(|(service, _)| AskedPorts::of_service(service, settings));
@@ -159,9 +161,11 @@ impl TcpModel {
                     true
                 }
                 None => {
-                    let is_named =
-                        |claims: &AskedPorts| claims.claims.iter().any(|claim| claim.leads_to(reference));
-                    self.asked.remove(reference).is_some() || self.asked.values().any(is_named)
+                    self.asked.remove(reference).is_some()
+                        || (!is_moved
+                            && led_to
+                                .get_or_insert_with(|| services_of(&self.asked))
+                                .contains(&(reference.namespace.clone(), reference.name.clone())))
                 }
             };
         }
@@ -234,6 +238,12 @@ impl TcpModel {
         put(&mut store, PORTS, ["", "all"], &json);
         self.ports = Arc::new(merged(&self.ports, store));
     }
+}
+
+/// The Services that claims lead to.
+fn services_of(asked: &BTreeMap<Arc<ObjectRef>, AskedPorts>) -> HashSet<(Arc<str>, Arc<str>)> {
+    let claims = asked.values().flat_map(|asked| &asked.claims);
+    claims.map(|claim| (claim.namespace.clone(), claim.backend.service.clone())).collect()
 }
 
 /// The objects of `now` in the memory of `before`, where they are the same.

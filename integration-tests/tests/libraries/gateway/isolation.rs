@@ -195,7 +195,7 @@ fn a_certificate_for_all_hosts_is_shown_for_none_of_another_listener() {
     let sign = |names: &[&str]| {
         authority.sign(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()).unwrap()
     };
-    let own = sign(&["victim.example", "*.wild.example"]);
+    let own = sign(&["victim.example", "*.wild.example", "of.own.wild.example"]);
     let theirs = sign(&["victim.example", "x.wild.example", "*.wild.example", "thief.example", "*.example"]);
     let set = |namespace: &str, hostnames: &[Option<&str>]| {
         let listeners = hostnames.iter().enumerate().map(|(number, hostname)| {
@@ -220,11 +220,16 @@ fn a_certificate_for_all_hosts_is_shown_for_none_of_another_listener() {
             ("victim.example", &own),
             ("x.wild.example", &own),
             ("y.wild.example", &own),
+            ("of.own.wild.example", &own),
             ("thief.example", &theirs),
             ("other.example", &theirs),
             ("nobody.invalid", &theirs),
         ] {
             assert!(shown(site, name) == certificate.der, "{name}");
         }
+        // The wildcard is for it, and no certificate of its listener.
+        let name = "deep.deep.wild.example";
+        let way = Way::to(site.address(443), Some(name));
+        assert!(converse(&way, &format!("GET / HTTP/1.1\r\nHost: {name}\r\n"), "").is_err());
     });
 }

@@ -465,3 +465,64 @@ fn a_listener_whose_secret_is_gone_keeps_the_port_that_the_service_leads_to() {
     world.put("Gateway", "edge", "gw", gateway("None"));
     assert_eq!(led_to(&mut world), all[..2], "what is not allowed any more is given up");
 }
+
+#[test]
+fn a_port_of_anothers_wildcard_has_names_apart_from_a_certificate_for_all_hosts() {
+    let mut world = World::new();
+    world.secret("pair");
+    let (certificate, key) = pem();
+    world.pair("blog", "pair", &certificate, &key);
+    let of_port = |world: &mut World, own: &[Option<&str>]| {
+        let own =
+            own.iter().enumerate().map(|(number, host)| https(&format!("l{number}"), 443, *host, "pair"));
+        let spec = json!({"gatewayClassName": "haptic", "listeners": own.collect::<Vec<_>>(), "allowedListeners": {"namespaces": {"from": "All"}}});
+        world.put("Gateway", "edge", "gw", spec);
+        let (_, all) = world.resolved();
+        let ports = all.get("routes of gateway ports").unwrap().iter().next().unwrap().value().unwrap();
+        (ports["tls"][0]["apart"] == true, ports["tls"][0]["streams"] == true)
+    };
+    let parent = json!({"name": "gw", "namespace": "edge"});
+    assert_eq!(of_port(&mut world, &[Some("*.wild.example"), None]), (false, false), "both are one's own");
+    let open = json!({"parentRef": parent, "listeners": [https("open", 443, None, "pair")]});
+    world.put("ListenerSet", "blog", "set", open);
+    assert_eq!(of_port(&mut world, &[Some("*.wild.example")]), (true, true));
+    assert_eq!(
+        of_port(&mut world, &[Some("x.wild.example")]),
+        (false, false),
+        "HAProxy knows it by its name"
+    );
+    let wild =
+        json!({"parentRef": parent, "listeners": [https("wild", 443, Some("*.wild.example"), "pair")]});
+    world.put("ListenerSet", "blog", "set", wild);
+    assert_eq!(of_port(&mut world, &[None]), (true, true));
+}
+
+#[test]
+fn listener_sets_use_up_no_ports_of_their_gateways_namespace() {
+    let mut world = World::new();
+    let spec = |port: u16| {
+        let mut listener = http("http", None);
+        listener["port"] = port.into();
+        json!({"gatewayClassName": "haptic", "listeners": [listener], "allowedListeners": {"namespaces": {"from": "All"}}})
+    };
+    let set = |ports: std::ops::Range<u16>| {
+        let listener = |port: u16| {
+            let mut listener = http(&format!("l{port}"), None);
+            listener["port"] = port.into();
+            listener
+        };
+        let parent = json!({"name": "shared", "namespace": "edge"});
+        json!({"parentRef": parent, "listeners": ports.map(listener).collect::<Vec<_>>()})
+    };
+    world.put("Gateway", "edge", "shared", spec(80));
+    world.put("ListenerSet", "blog", "greedy", set(1_000..1_064));
+    world.put("ListenerSet", "blog", "greedy-too", set(2_000..2_064));
+    world.put("ListenerSet", "shop", "honest", set(8_080..8_081));
+    world.put("Gateway", "edge", "second", spec(80));
+    let (verdicts, _) = world.resolved();
+    let served = |of: &[ListenerVerdict]| of.iter().filter(|listener| listener.is_served).count();
+    let of_set = |namespace, set| served(&verdicts.listener_sets[&name(namespace, set)].listeners);
+    assert_eq!((of_set("blog", "greedy"), of_set("blog", "greedy-too")), (64, 0));
+    assert_eq!(of_set("shop", "honest"), 1);
+    assert_eq!(served(&verdicts.gateways[&name("edge", "second")].listeners), 1);
+}
