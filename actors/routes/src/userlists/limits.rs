@@ -18,7 +18,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { rounds: 10_000, bcrypt_cost: 7, users: 500, milliseconds: 3000 }
+        Self { rounds: 10_000, bcrypt_cost: 7, users: 500, milliseconds: 1000 }
     }
 }
 
