@@ -19,6 +19,7 @@ use crate::{
         class::{self, Classes},
     },
     objects::{
+        paced_contents::{ContentContext, PacedContents},
         referenced::{self, ReferencedObjects, ReferencedStores, ReferencingIngress},
         services::{self, Services},
     },
@@ -26,7 +27,7 @@ use crate::{
     reload_pace::ReloadsPerMinute,
     store_names::{auth_targets_of, class_settings_of, options_of, store_of, userlists_of},
     tcp::TcpModel,
-    userlists::Userlists,
+    userlists::{Limits, Userlists},
 };
 use batches::in_batches;
 use haptic_model::{
@@ -56,6 +57,7 @@ pub struct Routes {
     date: Option<SystemTime>,
     gateway: GatewayModel,
     tcp: TcpModel,
+    contents: PacedContents,
     found: FoundTogether,
     /// The store with what the controller before had written down, as it is known.
     holds: Arc<Snapshot>,
@@ -119,6 +121,7 @@ impl Routes {
             date: self.date,
             gateway: self.gateway.emptied(),
             tcp,
+            contents: self.contents.emptied(),
             found: FoundTogether::default(),
             holds: self.holds.clone(),
             unread: self.unread.clone(),
@@ -174,18 +177,37 @@ impl Routes {
             }
             let mut table = table.updated(source, services.clone(), &referenced, &ground, clock);
             table.update_sets();
-            let userlists = table.userlists.update(config, snapshots, &table.sets);
             all =
                 all.with(store_of(&name), table.sets.clone()).with(options_of(&name), table.options.clone());
-            all = all.with(userlists_of(&name), userlists);
             all = all.with(auth_targets_of(&name), table.auth_targets.clone());
             all = all.with(class_settings_of(&name), table.class_settings.clone());
             self.tables.insert(name, table);
         }
+        let all = self.pace_contents(config, all, pace);
         self.tcp.set_secrets(&secrets);
         let all = self.tcp.beside(config, snapshots, all);
         let all = self.gateway.beside(config, snapshots, all, self.now, clock);
         self.gather_findings(of_config_maps);
+        all
+    }
+
+    /// `all` with what options name as it counts: with userlists, and without what waits for a reload.
+    fn pace_contents(
+        &mut self,
+        config: &ActiveConfig,
+        all: Snapshots,
+        clock: Option<(Instant, ReloadsPerMinute)>,
+    ) -> Snapshots {
+        let tables = &self.tables;
+        let options = |kind, name: &_| {
+            tables.values().flat_map(|table| table.index.options_naming(kind, name)).collect()
+        };
+        let context = ContentContext { options: &options, limits: Limits::of(config), clock };
+        let mut all = self.contents.beside(all, &context);
+        for (name, table) in &mut self.tables {
+            let userlists = table.userlists.update(config, &all, &table.sets);
+            all = all.with(userlists_of(name), userlists);
+        }
         all
     }
 
@@ -196,6 +218,7 @@ impl Routes {
             ("tcp".into(), self.tcp.findings()),
             ("gateway".into(), self.gateway.findings()),
             ("config maps".into(), &of_config_maps),
+            ("contents".into(), self.contents.findings()),
         ];
         self.found.follow(tables.chain(others).map(|(of, found)| (of, found.clone())).collect());
     }
@@ -227,7 +250,7 @@ impl Routes {
             Some(self.now? + next.duration_since(self.date?).unwrap_or_default())
         };
         let free = self.tables.values().filter_map(|table| table.index.due());
-        free.chain(self.gateway.due()).chain(expiring()).min()
+        free.chain(self.gateway.due()).chain(self.contents.due()).chain(expiring()).min()
     }
 
     /// The findings at all objects, as of the last call of [`Self::beside`].

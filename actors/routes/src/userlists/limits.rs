@@ -23,7 +23,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    pub(super) fn of(config: &ActiveConfig) -> Self {
+    pub(crate) fn of(config: &ActiveConfig) -> Self {
         let settings = config.spec.templating_settings.extra_context.get("passwordLimits");
         let setting = |name: &str, otherwise: u64| {
             settings.and_then(|all| all.get(name)).and_then(Value::as_u64).unwrap_or(otherwise)
