@@ -21,6 +21,7 @@ mod jinja_markup;
 mod kept_blocks;
 mod languages;
 mod owners;
+mod paced_contents;
 mod quarantine;
 mod routes;
 mod secrets;

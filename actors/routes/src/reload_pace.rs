@@ -78,6 +78,14 @@ pub(super) struct ReloadPace<T> {
     charged: BTreeMap<Arc<str>, Instant>,
 }
 
+/// What counts until a change is in force.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Meanwhile {
+    /// What did before.
+    Former,
+    Nothing,
+}
+
 #[derive(Clone, Debug)]
 struct WaitingChange<T> {
     until: Instant,
@@ -132,11 +140,17 @@ impl<T: ReadAtStart> ReloadPace<T> {
         due.map(|(object, _)| object)
     }
 
+    /// What counts of an object that waits.
+    pub fn meanwhile(&self, object: &ObjectRef) -> Option<Meanwhile> {
+        let waiting = self.waiting.get(object)?;
+        Some(if waiting.former.is_some() { Meanwhile::Former } else { Meanwhile::Nothing })
+    }
+
     /// The finding at an object that waits.
     pub fn found(&self, object: &ObjectRef) -> Option<Finding> {
-        let meanwhile = match self.waiting.get(object)?.former {
-            Some(_) => "it is served as before",
-            None => "it is not served",
+        let meanwhile = match self.meanwhile(object)? {
+            Meanwhile::Former => "it is served as before",
+            Meanwhile::Nothing => "it is not served",
         };
         let sentence = format!(
             "what it asks for takes a reload of HAProxy, and it or its namespace has had several lately (extraContext.reloadsPerMinute): until it is its turn {meanwhile}"

@@ -3,7 +3,8 @@
 use crate::{
     binaries::{Binaries, Binary},
     durations::CheckDurations,
-    folder, listeners,
+    folder::{self, Passwords},
+    listeners,
     memory::{Budget, Loan, NO_MEMORY, Needs},
     process::{self, CheckBounds, CheckEnd, FinishedCheck},
     report,
@@ -302,7 +303,7 @@ impl Checker {
         work: &mut Duration,
     ) -> Result<Vec<Diagnostic>, Diagnostic> {
         let arguments = ["-c", "-dr", "-f", folder::PREAMBLE, "-f", folder::below(&bundle.config.path)];
-        let room = match self.room(binary, bundle, &arguments).await {
+        let room = match self.room(binary, bundle, &arguments, Passwords::Cheap).await {
             Ok(room) => room,
             Err(CannotRun { why, is_of_bundle: true }) => return Ok(vec![why]),
             Err(CannotRun { why, .. }) => return Err(why),
@@ -330,7 +331,7 @@ impl Checker {
         let nowhere = || CannotRun::of_machine(&"there is no HAProxy");
         let binary = self.binaries.nearest(Some(version)).ok_or_else(nowhere)?;
         let arguments = ["-db", "-dr", "-f", folder::PREAMBLE, "-f", folder::below(&bundle.config.path)];
-        let mut room = self.room(binary, bundle, &arguments).await?;
+        let mut room = self.room(binary, bundle, &arguments, Passwords::AsTheyAre).await?;
         room.order.answers = true;
         room.order.names = false;
         Ok(room)
@@ -342,6 +343,7 @@ impl Checker {
         binary: &Binary,
         bundle: &Bundle,
         arguments: &[&str],
+        passwords: Passwords,
     ) -> Result<Room<'_>, CannotRun> {
         let waited = async {
             let slot = self.slots.acquire().await;
@@ -359,7 +361,7 @@ impl Checker {
             return Err(CannotRun::no_time());
         }
         let laid_out = bundle.clone();
-        let folder = match tokio::task::spawn_blocking(move || folder::lay_out(&laid_out)).await {
+        let folder = match tokio::task::spawn_blocking(move || folder::lay_out(&laid_out, passwords)).await {
             Ok(Ok(folder)) => folder,
             // No machine could write that file.
             Ok(Err(error)) => {

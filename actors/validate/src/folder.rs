@@ -1,5 +1,6 @@
 //! A private folder that holds exactly one bundle, laid out as on a pod.
 
+use crate::cheap_passwords::CheapPasswords;
 use haptic_model::{Bundle, BundleFile, Diagnostic};
 use std::{
     borrow::Cow,
@@ -68,6 +69,15 @@ impl LayOutError {
     }
 }
 
+/// The passwords of users in a folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passwords {
+    /// As they are: HAProxy is to serve.
+    AsTheyAre,
+    /// Cheap to read: HAProxy is to check only.
+    Cheap,
+}
+
 /// Keys are among the files of a bundle. HAProxy reads them as the user whose folder it is.
 const OWN_FOLDER: u32 = 0o700;
 const OWN_FILE: u32 = 0o600;
@@ -79,7 +89,7 @@ const LONGEST_SHOWN: usize = 80;
 ///
 /// # Errors
 /// When a path would leave the folder, or no file can have it, or the disk refuses.
-pub fn lay_out(bundle: &Bundle) -> Result<TempDir, LayOutError> {
+pub fn lay_out(bundle: &Bundle, passwords: Passwords) -> Result<TempDir, LayOutError> {
     let only_us = fs::Permissions::from_mode(OWN_FOLDER);
     let folder = tempfile::Builder::new().prefix("haptic-check-").permissions(only_us).tempdir()?;
     let folders = absolute_folders(bundle);
@@ -89,12 +99,19 @@ pub fn lay_out(bundle: &Bundle) -> Result<TempDir, LayOutError> {
         format!("{PREAMBLE_TEXT}{relative}").as_bytes(),
     )?;
     for file in bundle.all() {
-        add(file, folder.path(), &folders).map_err(|error| LayOutError::of(file, error))?;
+        let is_cheap = passwords == Passwords::Cheap && file.path == bundle.config.path;
+        let cheap = is_cheap.then(CheapPasswords::default);
+        add(file, folder.path(), &folders, cheap).map_err(|error| LayOutError::of(file, error))?;
     }
     Ok(folder)
 }
 
-fn add(file: &BundleFile, folder: &Path, folders: &BTreeSet<&str>) -> io::Result<()> {
+fn add(
+    file: &BundleFile,
+    folder: &Path,
+    folders: &BTreeSet<&str>,
+    cheap: Option<CheapPasswords>,
+) -> io::Result<()> {
     let path = Path::new(below(&file.path));
     if !path.components().all(|c| matches!(c, Component::Normal(_))) {
         let what = format!("{} must be a relative path inside the bundle", file.path);
@@ -104,7 +121,7 @@ fn add(file: &BundleFile, folder: &Path, folders: &BTreeSet<&str>) -> io::Result
     if let Some(parent) = target.parent() {
         fs::DirBuilder::new().recursive(true).mode(OWN_FOLDER).create(parent)?;
     }
-    write(&target, file, folders)
+    write(&target, file, folders, cheap)
 }
 
 fn own_file(path: &Path) -> io::Result<fs::File> {
@@ -124,11 +141,20 @@ fn absolute_folders(bundle: &Bundle) -> BTreeSet<&str> {
 }
 
 /// Fragment by fragment: a large file never exists as one string. No name goes over the end of a line, so of a fragment.
-fn write(target: &Path, file: &BundleFile, folders: &BTreeSet<&str>) -> io::Result<()> {
+fn write(
+    target: &Path,
+    file: &BundleFile,
+    folders: &BTreeSet<&str>,
+    mut cheap: Option<CheapPasswords>,
+) -> io::Result<()> {
     use io::Write;
     let mut out = io::BufWriter::with_capacity(1 << 16, own_file(target)?);
     for fragment in file.text.fragments() {
-        out.write_all(without_first_slash(fragment.as_str(), folders).as_bytes())?;
+        let text = without_first_slash(fragment.as_str(), folders);
+        match &mut cheap {
+            Some(cheap) => out.write_all(cheap.replaced(&text).as_bytes())?,
+            None => out.write_all(text.as_bytes())?,
+        }
     }
     out.flush()
 }
@@ -179,7 +205,7 @@ mod tests {
         let key = FileKey::new(FileKind::Certificate, "a.pem");
         let key = BundleFile::new(key, "ssl/own/a.pem", Text::plain("a key"));
         let config = BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain("global\n"));
-        let folder = lay_out(&Bundle::new(config, [key])).unwrap();
+        let folder = lay_out(&Bundle::new(config, [key]), Passwords::AsTheyAre).unwrap();
         assert_eq!(modes(folder.path()), BTreeSet::from([OWN_FOLDER, OWN_FILE]));
     }
 

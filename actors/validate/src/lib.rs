@@ -5,6 +5,7 @@
 
 pub mod actor;
 pub mod binaries;
+mod cheap_passwords;
 mod check_rest;
 pub mod checker;
 mod data_plane_api;

@@ -1,7 +1,12 @@
 //! Secrets and ConfigMaps that options name and that are not there. Those of certificates are looked at as those of `spec.tls`.
 
 use super::certificates::SecretsAtTime;
-use crate::{claims::Claims, objects::named_objects::NamedKind, options, sentences::shortened};
+use crate::{
+    claims::{Claims, QualifiedName},
+    objects::named_objects::NamedKind,
+    options,
+    sentences::shortened,
+};
 use haptic_model::{Finding, FindingKind, ObjectRef, Snapshot};
 use std::{
     collections::{BTreeSet, HashMap},
@@ -64,6 +69,16 @@ impl NamedObjects {
                 }
             }
         }
+    }
+
+    /// The objects that name one.
+    pub fn naming(&self, kind: NamedKind, name: &QualifiedName) -> impl Iterator<Item = &Arc<ObjectRef>> {
+        let named_by = match kind {
+            NamedKind::Secret => Some(&self.secrets),
+            NamedKind::ConfigMap => Some(&self.config_maps),
+            NamedKind::Certificate => None,
+        };
+        named_by.and_then(|named_by| named_by.get(name)).into_iter().flatten()
     }
 
     fn of_kind(&mut self, kind: NamedKind) -> Option<&mut NamedBy> {

@@ -9,7 +9,7 @@ use super::{
     owners::Owners,
 };
 use crate::{
-    claims::{Backend, Claims, RouteClaim, auth},
+    claims::{Backend, Claims, QualifiedName, RouteClaim, auth},
     families::neighbours::HostOfNamespace,
     findings::{
         certificates::{NamedCertificates, SecretsAtTime},
@@ -20,6 +20,7 @@ use crate::{
         lists::{HostList, ListEntry, Lists},
         wildcard_over,
     },
+    objects::named_objects::NamedKind,
     reload_pace::{ReloadPace, ReloadsPerMinute},
 };
 use haptic_model::{Finding, ObjectRef, Snapshot, host_holds::HeldByText};
@@ -268,6 +269,13 @@ impl RouteIndex {
     /// The Secrets and ConfigMaps that options name, and whether they are there.
     pub(crate) fn named_objects(&self) -> &NamedObjects {
         &self.named_objects
+    }
+
+    /// The options of any objects that name an object of that kind.
+    pub(crate) fn options_naming(&self, kind: NamedKind, name: &QualifiedName) -> BTreeSet<&'static str> {
+        let naming = self.named_objects.naming(kind, name).filter_map(|object| self.claims.get(object));
+        let named = naming.flat_map(|claims| &claims.named_objects);
+        named.filter(|named| named.kind == kind && named.name == name.1).map(|named| named.option).collect()
     }
 
     /// Takes the Secrets and ConfigMaps as they are, at a time. Returns the objects that name them: what is found there may be other than

@@ -19,6 +19,7 @@ use crate::{
         class::{self, Classes},
     },
     objects::{
+        paced_contents::{ContentContext, PacedContents},
         referenced::{self, ReferencedObjects, ReferencedStores, ReferencingIngress},
         services::{self, Services},
     },
@@ -26,7 +27,7 @@ use crate::{
     reload_pace::ReloadsPerMinute,
     store_names::{auth_targets_of, class_settings_of, options_of, store_of, userlists_of},
     tcp::TcpModel,
-    userlists::Userlists,
+    userlists::{Limits, Userlists},
 };
 use batches::in_batches;
 use haptic_model::{
@@ -56,6 +57,7 @@ pub struct Routes {
     date: Option<SystemTime>,
     gateway: GatewayModel,
     tcp: TcpModel,
+    contents: PacedContents,
     found: FoundTogether,
     /// The store with what the controller before had written down, as it is known.
     holds: Arc<Snapshot>,
@@ -119,6 +121,7 @@ impl Routes {
             date: self.date,
             gateway: self.gateway.emptied(),
             tcp,
+            contents: self.contents.emptied(),
             found: FoundTogether::default(),
             holds: self.holds.clone(),
             unread: self.unread.clone(),
@@ -175,14 +178,13 @@ impl Routes {
             }
             let mut table = table.updated(source, services.clone(), &referenced, &settings, clock);
             table.update_sets();
-            let userlists = table.userlists.update(config, snapshots, &table.sets);
             all =
                 all.with(store_of(&name), table.sets.clone()).with(options_of(&name), table.options.clone());
-            all = all.with(userlists_of(&name), userlists);
             all = all.with(auth_targets_of(&name), table.auth_targets.clone());
             all = all.with(class_settings_of(&name), table.class_settings.clone());
             self.tables.insert(name, table);
         }
+        let all = self.pace_contents(config, all, pace);
         self.tcp.set_secrets(&secrets);
         let all = self.tcp.beside(config, snapshots, all);
         if let Some(written) = self.unread.0.remove(RECORDED_AS) {
@@ -193,6 +195,26 @@ impl Routes {
         all
     }
 
+    /// `all` with what options name as it counts: with userlists, and without what waits for a reload.
+    fn pace_contents(
+        &mut self,
+        config: &ActiveConfig,
+        all: Snapshots,
+        clock: Option<(Instant, ReloadsPerMinute)>,
+    ) -> Snapshots {
+        let tables = &self.tables;
+        let options = |kind, name: &_| {
+            tables.values().flat_map(|table| table.index.options_naming(kind, name)).collect()
+        };
+        let context = ContentContext { options: &options, limits: Limits::of(config), clock };
+        let mut all = self.contents.beside(all, &context);
+        for (name, table) in &mut self.tables {
+            let userlists = table.userlists.update(config, &all, &table.sets);
+            all = all.with(userlists_of(name), userlists);
+        }
+        all
+    }
+
     /// `of_config_maps`: at those of other controllers.
     fn gather_findings(&mut self, of_config_maps: Findings) {
         let tables = self.tables.iter().map(|(name, table)| (store_of(name), table.records.findings()));
@@ -200,6 +222,7 @@ impl Routes {
             ("tcp".into(), self.tcp.findings()),
             ("gateway".into(), self.gateway.findings()),
             ("config maps".into(), &of_config_maps),
+            ("contents".into(), self.contents.findings()),
         ];
         self.found.follow(tables.chain(others).map(|(of, found)| (of, found.clone())).collect());
     }
@@ -237,7 +260,7 @@ impl Routes {
             Some(self.now? + next.duration_since(self.date?).unwrap_or_default())
         };
         let free = self.tables.values().filter_map(|table| table.index.due());
-        free.chain(self.gateway.due()).chain(expiring()).min()
+        free.chain(self.gateway.due()).chain(self.contents.due()).chain(expiring()).min()
     }
 
     /// The findings at all objects, as of the last call of [`Self::beside`].

@@ -18,12 +18,12 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { rounds: 10_000, bcrypt_cost: 7, users: 500, milliseconds: 3000 }
+        Self { rounds: 10_000, bcrypt_cost: 7, users: 500, milliseconds: 1000 }
     }
 }
 
 impl Limits {
-    pub(super) fn of(config: &ActiveConfig) -> Self {
+    pub(crate) fn of(config: &ActiveConfig) -> Self {
         let settings = config.spec.templating_settings.extra_context.get("passwordLimits");
         let setting = |name: &str, otherwise: u64| {
             settings.and_then(|all| all.get(name)).and_then(Value::as_u64).unwrap_or(otherwise)

@@ -176,7 +176,11 @@ fn named_by(set: &Object) -> Vec<Name> {
     secrets.into_iter().map(|secret| (set.reference.namespace.clone(), secret.into())).collect()
 }
 
-fn read(secret: &Object, limits: &Limits) -> Result<Users, String> {
+/// The users of a Secret.
+///
+/// # Errors
+/// Why HAProxy is given none of them.
+pub(crate) fn read(secret: &Object, limits: &Limits) -> Result<Users, String> {
     #[derive(Deserialize)]
     struct Secret {
         #[serde(default)]

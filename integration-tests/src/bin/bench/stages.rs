@@ -201,7 +201,7 @@ fn check(bundle: &Bundle, into: &mut Scope<'_>) -> Outcome {
 
 /// Phase 3 as the controller does it: the files in a folder of their own, then `haproxy -c`.
 fn haproxy_check(bundle: &Bundle) -> Outcome {
-    let folder = folder::lay_out(bundle)?;
+    let folder = folder::lay_out(bundle, folder::Passwords::Cheap)?;
     let mut command = Command::new(program::haproxy(HaproxySeries::V3_4)?);
     command.args(["-c", "-dr", "-f", folder::PREAMBLE, "-f", &bundle.config.path]).current_dir(folder.path());
     let done = command.env_clear().stdin(Stdio::null()).output()?;
