@@ -2,6 +2,7 @@
 //!
 //! A view says what a line means; it does not say whether HAProxy accepts it (that is [`crate::check`]).
 
+mod active_checks;
 mod files;
 mod parameters;
 mod privileged;
@@ -9,6 +10,7 @@ mod renamed;
 mod server;
 mod server_count;
 
+pub use active_checks::{check_count, without_checks};
 pub use files::{Bases, FileReference, ReferenceKind, file_references, file_references_below};
 pub use parameters::parameters;
 pub use privileged::{PrivilegedUses, privileged_uses};

@@ -27,6 +27,8 @@ pub enum Limit {
     MapEntries,
     /// Servers of haproxy.cfg.
     Servers,
+    /// Active checks of servers.
+    Checks,
     /// Files that templates add.
     Files,
 }
@@ -126,6 +128,7 @@ impl Limit {
             Self::FileBytes => "fileBytes",
             Self::MapEntries => "mapEntries",
             Self::Servers => "servers",
+            Self::Checks => "checks",
             Self::Files => "files",
         }
     }

@@ -36,6 +36,8 @@ pub struct Blame {
     pub block: Option<Arc<ObjectRef>>,
     /// How many servers its lines say, if it is of haproxy.cfg.
     pub servers: usize,
+    /// How many active checks of servers they ask for.
+    pub checks: usize,
     /// The bytes of the fragment that come from a Secret's data, in their order: shown to nobody.
     pub secrets: Box<[Range<usize>]>,
     /// What those of them that had to be encoded say to HAProxy: nobody is told that, either.
@@ -74,6 +76,7 @@ struct RunContent {
     bytes: usize,
     lines: usize,
     servers: usize,
+    checks: usize,
 }
 
 /// A rendered file: fragments in order, in runs.
@@ -186,9 +189,9 @@ impl TextRun {
     #[must_use]
     pub fn new(fragments: Vec<Fragment>) -> Self {
         let sum = |of: fn(&Fragment) -> usize| fragments.iter().map(of).sum();
-        let (bytes, lines, servers) =
-            (sum(|f| f.text.len()), sum(|f| f.blame.lines.len()), sum(|f| f.blame.servers));
-        Self { content: Arc::new(RunContent { fragments: fragments.into(), bytes, lines, servers }) }
+        let (bytes, lines) = (sum(|f| f.text.len()), sum(|f| f.blame.lines.len()));
+        let (servers, checks) = (sum(|f| f.blame.servers), sum(|f| f.blame.checks));
+        Self { content: Arc::new(RunContent { fragments: fragments.into(), bytes, lines, servers, checks }) }
     }
 
     /// The fragments in order.
@@ -213,6 +216,12 @@ impl TextRun {
     #[must_use]
     pub fn servers(&self) -> usize {
         self.content.servers
+    }
+
+    /// How many active checks its lines ask for: [`Blame::checks`].
+    #[must_use]
+    pub fn checks(&self) -> usize {
+        self.content.checks
     }
 
     /// Where it is in memory: the same number for the same run, as long as it is held.

@@ -17,6 +17,7 @@ mod conditions;
 mod cookbook;
 mod costs;
 mod data_plane_api;
+mod descriptors;
 mod destinations;
 mod echo;
 mod failing;

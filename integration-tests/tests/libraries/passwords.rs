@@ -102,6 +102,39 @@ fn who_guesses_passwords_is_sent_away_and_others_are_not() {
     });
 }
 
+/// Manifests of another namespace, whose site is at `evil.example` and has users of its own.
+fn of_another_namespace(secret: &Value) -> Vec<Value> {
+    let mut users = secret.clone();
+    users["metadata"]["namespace"] = json!("evil");
+    let annotations = json!({"haproxy-haptic.org/auth-secret": "users"});
+    let ingress = json!({"kind": "Ingress", "metadata": {"namespace": "evil", "name": "on", "annotations": annotations},
+        "spec": {"rules": [{"host": "evil.example", "http": {"paths": [{"path": "/", "pathType": "Prefix",
+            "backend": {"service": {"name": "s1", "port": {"number": 80}}}}]}}]}});
+    vec![users, ingress]
+}
+
+#[test]
+fn wrong_passwords_of_another_namespaces_site_lock_nobody_out() {
+    let users = secret(&[("auth", "sha:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\n")]);
+    let mut manifests = of_another_namespace(&users);
+    manifests.extend(protected(users));
+    on_each_haproxy(&manifests, |site| {
+        let at = |host: &str, credentials: &str| {
+            let header = format!("Authorization: Basic {}\r\n", BASE64.encode(credentials));
+            site.ask(Scheme::Http, "GET", host, "/on", &header, "")
+        };
+        for n in 0..25 {
+            at("evil.example", &format!("sha:{n}"));
+        }
+        assert_eq!(at("evil.example", "sha:secret").status, 429);
+        assert_eq!(at("a.example", "sha:secret").service(), Some(1));
+        for n in 0..25 {
+            at("a.example", &format!("sha:{n}"));
+        }
+        assert_eq!(at("a.example", "sha:secret").status, 429, "the namespace's own are counted");
+    });
+}
+
 #[test]
 fn what_lua_checks_changes_without_a_reload() {
     for series in SERIES {

@@ -44,9 +44,21 @@ pub struct Site {
 
 /// HAProxy with the files of `folder`; it ends the process `before` once it listens.
 fn spawned(series: HaproxySeries, folder: &Path, before: Option<u32>) -> Child {
+    let program = program::haproxy(series).unwrap_or_else(|e| panic!("{e}"));
+    spawned_as(&mut Command::new(program), folder, before)
+}
+
+/// The same as a process that may open no more than so many descriptors.
+fn spawned_with_few(descriptors: u16, series: HaproxySeries, folder: &Path) -> Child {
+    let program = program::haproxy(series).unwrap_or_else(|e| panic!("{e}"));
+    let script = format!("ulimit -Sn {descriptors} && ulimit -Hn {descriptors} && exec \"$0\" \"$@\"");
+    spawned_as(Command::new("sh").args(["-c", &script]).arg(program), folder, None)
+}
+
+fn spawned_as(command: &mut Command, folder: &Path, before: Option<u32>) -> Child {
     let output = std::fs::File::options().create(true).append(true).open(folder.join("log")).unwrap();
     let ending = before.into_iter().flat_map(|before| ["-sf".to_owned(), before.to_string()]);
-    Command::new(program::haproxy(series).unwrap_or_else(|e| panic!("{e}")))
+    command
         .current_dir(folder)
         .args(["-db", "-dr", "-f"])
         .arg(folder.join("own.cfg"))
@@ -84,6 +96,20 @@ impl Site {
 
     /// The same with a configuration that `change` changes.
     pub fn start_with(series: HaproxySeries, manifests: &[Value], change: impl Fn(&mut Value)) -> Self {
+        Self::start_as(series, manifests, change, &|folder| spawned(series, folder, None))
+    }
+
+    /// The same where HAProxy may open no more than so many descriptors.
+    pub fn start_with_few(descriptors: u16, series: HaproxySeries, manifests: &[Value]) -> Self {
+        Self::start_as(series, manifests, |_| {}, &|folder| spawned_with_few(descriptors, series, folder))
+    }
+
+    fn start_as(
+        series: HaproxySeries,
+        manifests: &[Value],
+        change: impl Fn(&mut Value),
+        spawned: &dyn Fn(&Path) -> Child,
+    ) -> Self {
         let server = echo::start();
         for _ in 0..5 {
             let (http, https, health) = (free_port(), free_port(), free_port());
@@ -93,17 +119,22 @@ impl Site {
                 Ok((bundle, _)) => bundle,
                 Err(problems) => panic!("{}", sentences(&problems)),
             };
-            if let Some(site) = Self::run(series, &bundle, http, https) {
+            if let Some(site) = Self::run(series, &bundle, (http, https), spawned) {
                 return site;
             }
         }
         panic!("five times a port was taken by somebody else")
     }
 
-    fn run(series: HaproxySeries, bundle: &Bundle, http: u16, https: u16) -> Option<Self> {
+    fn run(
+        series: HaproxySeries,
+        bundle: &Bundle,
+        (http, https): (u16, u16),
+        spawned: &dyn Fn(&Path) -> Child,
+    ) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         write(series, folder.path(), bundle);
-        let haproxy = Mutex::new(spawned(series, folder.path(), None));
+        let haproxy = Mutex::new(spawned(folder.path()));
         let site = Self { series, haproxy, http, https, folder };
         if !site.is_ready() {
             let said = site.said();

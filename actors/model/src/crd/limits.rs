@@ -56,6 +56,12 @@ pub struct LimitsSpec {
     /// most are held back, until the others fit. The default is what fits into the memory that the chart gives the controller.
     #[schemars(range(min = 2))]
     pub servers: usize,
+    /// Active checks of servers: `health-check` has one for each server, `agent-check-port` another one. HAProxy keeps a connection for each, which one that
+    /// nobody answers takes. The objects of one namespace may have half of them; where all together have too many, those of the namespaces that have most have
+    /// fewer. The servers of a backend that comes last are not checked, which is told: they get requests as servers without
+    /// `health-check` do.
+    #[schemars(range(min = 2))]
+    pub checks: usize,
     /// Files that templates add with `add_file`, one for each certificate. The objects of one namespace may add half of it, and half of
     /// `fileBytes` in all; those that add more are held back.
     #[schemars(range(min = 1))]
@@ -75,6 +81,7 @@ impl Default for LimitsSpec {
             file_bytes: 64 << 20,
             map_entries: 1_000_000,
             servers: 60_000,
+            checks: 4_000,
             files: 40_000,
         }
     }

@@ -4,7 +4,11 @@
 //! that would print the same are taken from the render before. Blocks that are at fault are not kept; a render that stops
 //! nothing of what is.
 
-use super::{context::RenderContext, shares::FileShare};
+use super::{
+    checks::{BoundedChecks, UncheckedFragments},
+    context::RenderContext,
+    shares::FileShare,
+};
 use crate::{
     block_cache::{
         BlockCache, CacheSize, FileCache, PrintedBlock, block::SourcePosition, captured::Uncacheable,
@@ -31,6 +35,7 @@ pub(crate) struct FileMemory {
     encoder: FileEncoder,
     reading: FileFormat,
     kept: FileCache,
+    unchecked: UncheckedFragments,
     last: Option<Last>,
     /// Of the last file's digest.
     marks: DigestMarks,
@@ -118,15 +123,23 @@ impl FileMemory {
         }
         let text =
             text.map(|text| if key.kind == FileKind::Config { with_final_newline(text) } else { text });
-        let share = FileShare::of(key.kind, &config.spec.controller.limits);
+        let limits = &config.spec.controller.limits;
+        let share = FileShare::of(key.kind, limits);
         let too_much = text.as_ref().zip(share).map(|(text, share)| share.exceeded(key, text));
         let faults =
             rendered.faults.into_iter().chain(refused).chain(too_much.into_iter().flatten()).collect();
+        let bounded = text.map(|text| self.unchecked.bounded(text, limits.checks));
+        let (text, unchecked) = bounded.map(|BoundedChecks { text, warnings }| (text, warnings)).unzip();
         let file = text.map(|text| self.file(key, path, text));
         let done = FileResult {
             path: path.into(),
             file,
-            warnings: rendered.warnings.into_iter().chain(notices).collect(),
+            warnings: rendered
+                .warnings
+                .into_iter()
+                .chain(notices)
+                .chain(unchecked.into_iter().flatten())
+                .collect(),
             faults: in_file(faults, key),
             added: rendered.added,
         };

@@ -3,6 +3,7 @@
 //! A pure function of configuration, stores and fleet: the same input gives the same bytes.
 
 mod added;
+mod checks;
 mod context;
 mod difference;
 mod file;

@@ -5,7 +5,10 @@
 
 use super::framed::{Item, LineSpan, MalformedText, Position, PrintPosition, items};
 use crate::output::framing::FramedText;
-use haptic_haproxy::{SectionKind, views::server_count};
+use haptic_haproxy::{
+    SectionKind,
+    views::{check_count, server_count},
+};
 use haptic_text::{Blame, Fragment, LineBlame, Sensitive, TextRun};
 use std::{ops::Range, sync::Arc};
 
@@ -168,7 +171,9 @@ impl<'m> Provenance<'m> {
             self.hide_secrets();
         }
         if self.is_config {
-            self.blame.servers += server_count(self.text.get(self.line_start..).unwrap_or_default());
+            let line = self.text.get(self.line_start..).unwrap_or_default();
+            self.blame.servers += server_count(line);
+            self.blame.checks += check_count(line);
         }
         self.line_start = self.text.len();
         if ended + unended > 0 {
