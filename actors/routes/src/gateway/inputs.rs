@@ -18,7 +18,7 @@ use super::{
     references::Grants,
     settings::{GatewaySettings, PortMode},
 };
-use crate::matching::path::Spelling;
+use crate::{matching::path::Spelling, ownership::owners::Owners};
 use haptic_model::gateway::{
     ClassVerdict, GATEWAY_NAME, GatewayPort, GatewayVerdict, ListenerSetVerdict, NamespacedName,
     StatusCondition, gateway_label,
@@ -70,6 +70,8 @@ pub(super) struct GatewayInputs {
     pub routes_per_object: usize,
     /// How paths are compared.
     pub spelling: Spelling,
+    /// The hosts that belong to some namespaces.
+    pub owners: Arc<Owners>,
 }
 
 /// A Gateway of ours.
@@ -117,6 +119,7 @@ impl GatewayInputs {
             namespaces: &namespaces,
             certificate: sources.certificate,
             authority: sources.authority,
+            owners: &settings.owners,
         };
         let mut drafts = drafts(&options, sources, &around);
         let mut known = BTreeSet::new();
@@ -145,6 +148,7 @@ impl GatewayInputs {
             policies,
             routes_per_object,
             spelling,
+            owners: settings.owners.clone(),
             ..Self::default()
         };
         drafts.into_iter().for_each(|draft| ground.take(draft, &kept));

@@ -7,10 +7,12 @@ use super::{
     certificates::CertificateNames,
     conditions::{is_met, met, unmet},
     hostname::{self, ANY},
+    listed_hosts,
     objects::{FromNamespaces, GROUP, ListenerSpec, ObjectReference, Selector},
     ports::PortTransport,
     references::Grants,
 };
+use crate::ownership::owners::Owners;
 use haptic_model::gateway::{ListenerVerdict, NamespacedName, RouteKind, StatusCondition};
 use std::{
     collections::{BTreeMap, HashMap},
@@ -58,6 +60,8 @@ pub(super) struct GatewayListener {
     pub protocol: Option<Protocol>,
     /// [`ANY`] where it is for all hosts.
     pub hostname: Arc<str>,
+    /// The namespaces that its hosts belong to, where they are listed.
+    pub owners: Option<Arc<[Arc<str>]>>,
     pub kinds: Vec<RouteKind>,
     pub allowed: Allowed,
     pub certificates: Vec<NamespacedName>,
@@ -89,6 +93,8 @@ pub(super) struct ListenerContext<'s> {
     pub certificate: &'s dyn Fn(&NamespacedName) -> Result<CertificateNames, String>,
     /// The certificates of authorities in a ConfigMap, or why there are none.
     pub authority: &'s dyn Fn(&NamespacedName) -> Result<Arc<str>, String>,
+    /// The hosts that belong to some namespaces.
+    pub owners: &'s Owners,
 }
 
 impl Owner<'_> {
@@ -184,6 +190,7 @@ impl GatewayListener {
             port: spec.port,
             protocol,
             hostname: ANY.into(),
+            owners: None,
             kinds: Vec::new(),
             allowed,
             certificates: Vec::new(),
@@ -193,7 +200,7 @@ impl GatewayListener {
             target: None,
             is_served: false,
         };
-        let accepted = listener.accept(spec);
+        let accepted = listener.accept(spec, owner, around);
         let resolved = listener.resolve(spec, owner, around);
         listener.is_served = accepted.holds
             && !listener.kinds.is_empty()
@@ -202,7 +209,12 @@ impl GatewayListener {
         listener
     }
 
-    fn accept(&mut self, spec: &ListenerSpec) -> StatusCondition {
+    fn accept(
+        &mut self,
+        spec: &ListenerSpec,
+        owner: &Owner<'_>,
+        around: &ListenerContext<'_>,
+    ) -> StatusCondition {
         let refused = |reason, message: String| unmet("Accepted", reason, message);
         let Some(protocol) = self.protocol else {
             let message =
@@ -225,7 +237,10 @@ impl GatewayListener {
             let message = format!("TLS mode {mode} is not for protocol {}", spec.protocol);
             return refused("UnsupportedValue", message);
         }
-        met("Accepted", "Accepted", "the listener is valid")
+        match listed_hosts::claim(self, owner.namespace, around.owners) {
+            Err(why) => refused("NotAllowed", why),
+            Ok(()) => met("Accepted", "Accepted", "the listener is valid"),
+        }
     }
 
     fn resolve(

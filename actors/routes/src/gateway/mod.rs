@@ -16,6 +16,7 @@ mod findings;
 mod hostname;
 mod inputs;
 mod levels;
+mod listed_hosts;
 mod listeners;
 mod matches;
 mod named_config_maps;

@@ -2,6 +2,7 @@
 
 mod classes;
 mod findings;
+mod listed_hosts;
 mod router;
 mod streams;
 mod tls;
@@ -20,6 +21,8 @@ struct World {
     model: GatewayModel,
     stores: BTreeMap<Arc<str>, Snapshot>,
     settings: Value,
+    /// `spec.hosts`.
+    hosts: Value,
     clock: Option<Clock>,
 }
 
@@ -108,7 +111,7 @@ impl World {
             })
             .collect();
         let spec = json!({"watchedResources": watched, "podSelector": {"matchLabels": {"a": "b"}}, "credentialsSecretRef": {"name": "c"},
-            "templatingSettings": {"extraContext": {"gateway": self.settings}}});
+            "hosts": self.hosts.as_array().cloned().unwrap_or_default(), "templatingSettings": {"extraContext": {"gateway": self.settings}}});
         ActiveConfig {
             name: "c".into(),
             namespace: "n".into(),
