@@ -231,6 +231,55 @@ async fn a_route_of_which_nothing_can_be_served_is_refused_and_others_are_warned
 }
 
 #[tokio::test]
+async fn a_route_for_a_host_of_others_is_stored_with_a_warning() {
+    let resources = ["gatewayclasses", "gateways", "httproutes"];
+    let api = |resources: &str| json!({"apiVersion": "gateway.networking.k8s.io/v1", "resources": resources, "enableValidationWebhook": true});
+    let watched: Map<String, Value> = resources.iter().map(|one| ((*one).to_owned(), api(one))).collect();
+    let mut fixture = Fixture::of(&json!({
+        "credentialsSecretRef": {"name": "c"}, "podSelector": {"matchLabels": {"a": "b"}},
+        "libraries": ["base", "ssl", "gateway"], "watchedResources": watched,
+        "hosts": [{"hosts": ["pay.example"], "namespaces": ["pay"]}],
+    }));
+    let object = |kind: &str, namespace: &str, name: &str, spec: Value| {
+        let object = json!({"apiVersion": "gateway.networking.k8s.io/v1", "kind": kind,
+            "metadata": {"namespace": namespace, "name": name}, "spec": spec});
+        object.as_object().cloned().unwrap_or_default()
+    };
+    let class = object(
+        "GatewayClass",
+        "",
+        "haptic",
+        json!({"controllerName": "haproxy-haptic.org/gateway-controller"}),
+    );
+    let listener = json!({"name": "http", "port": 80, "protocol": "HTTP"});
+    let gateway =
+        object("Gateway", "shop", "web", json!({"gatewayClassName": "haptic", "listeners": [listener]}));
+    let given = provided::ProvidedObjects::from([
+        ("gatewayclasses".to_owned(), vec![class]),
+        ("gateways".to_owned(), vec![gateway]),
+        ("httproutes".to_owned(), Vec::new()),
+    ]);
+    fixture.snapshots.publish(provided::snapshots(&fixture.config.spec, &given).unwrap());
+    for hostnames in [json!(["pay.example"]), json!(["own.example", "pay.example"])] {
+        let redirect = json!({"type": "RequestRedirect", "requestRedirect": {"hostname": "a.example"}});
+        let spec = json!({"parentRefs": [{"name": "web"}], "hostnames": hostnames, "rules": [{"filters": [redirect]}]});
+        let change = ObjectChange {
+            resources: vec!["httproutes".into()],
+            namespace: "shop".into(),
+            object: Some(object("HTTPRoute", "shop", "cart", spec)),
+            ..delete("cart")
+        };
+        let warned = fixture.says(change).await;
+        let ReviewAnswer::Allowed { warnings } = &warned else { panic!("{warned:?}") };
+        let is_told = |warning: &String| {
+            warning
+                .contains("pay.example belongs to namespace pay by spec.hosts: nothing of it is served there")
+        };
+        assert!(warnings.iter().any(is_told), "{warnings:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_good_object_passes_and_a_bad_one_is_refused_with_object_and_line() {
     let mut fixture = Fixture::with(&[("a", json!({}))]);
     assert_eq!(fixture.says(put("b", &json!({}))).await, ReviewAnswer::allowed());

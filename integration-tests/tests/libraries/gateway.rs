@@ -25,6 +25,7 @@ mod external_auth;
 mod hostnames;
 mod isolation;
 mod matching;
+mod owners;
 mod proxies;
 mod random;
 mod retries;

@@ -227,6 +227,29 @@ fn a_request_is_followed_through_a_gateway() {
     }
 }
 
+#[test]
+fn a_host_of_others_is_told_at_each_route_for_it() {
+    let place = Place::new();
+    let hosts = "  hosts: [{hosts: [cart.example], namespaces: [pay]}]\n";
+    let config = CONFIG.replace("[base, ssl, ingress]", "[base, ssl, gateway]");
+    place.write("config.yaml", &format!("{config}{hosts}"));
+    let wide = "apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: wide, namespace: default}
+spec:
+  parentRefs: [{name: edge, sectionName: http}]
+  hostnames: ['*.example']
+  rules: [{backendRefs: [{name: web, port: 80}]}]
+---
+";
+    place.write("objects/all.yaml", &format!("{ROUTES}{wide}{OBJECTS}"));
+    let why = "cart.example belongs to namespace pay by spec.hosts: nothing of it is served there";
+    let told = ["cart", "wide"].map(|route| format!("httproutes default/{route}: {why}"));
+    let told = told.each_ref().map(String::as_str);
+    explained(&place, "http://cart.example/web", 1, &["is not served", told[0], told[1]]);
+    explained(&place, "http://split.example/two", 0, &["backend gateway:default_web_80_h1"]);
+}
+
 /// Beside [`ROUTES`]: a host that an Ingress and a Gateway have, a route with a condition, and listeners that are not served.
 const MORE: &str = "apiVersion: networking.k8s.io/v1
 kind: Ingress

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Hosts that belong to some namespaces: nobody else's Ingress gets a route, a certificate or client verification on them,
-/// however old it is.
+/// Hosts that belong to some namespaces: no Ingress, and no route or listener of the Gateway API, of anybody else gets
+/// requests, a certificate or client verification on them, however old it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HostOwners {

@@ -5,6 +5,7 @@ use super::{
     hostname,
     inputs::{GatewayInputs, level_of},
     levels::LevelEntry,
+    listed_hosts::{HostShare, RouteHostname, findings, refusal},
     listeners::{GatewayListener, Protocol, name_of},
     matches,
     objects::{GatewayResource, ParentRef, RouteSpec, UnreadPart},
@@ -54,6 +55,8 @@ struct Attachment {
     levels: LevelClients,
     /// Those of listeners that pass TLS through.
     passed_levels: LevelClients,
+    /// Hosts of others that it names, for which listeners that take it do not.
+    refused: BTreeSet<Arc<str>>,
 }
 
 /// LevelClients, each with the certificate that servers are shown there.
@@ -67,14 +70,23 @@ struct ReadRoute<'r> {
     kind: RouteKind,
     namespace: &'r str,
     inputs: &'r GatewayInputs,
-    /// As they are compared, `None` for all hosts.
-    hostnames: Vec<Option<Arc<str>>>,
+    hostnames: Vec<RouteHostname>,
     /// The sentence about hostnames that cannot be served.
     unread: Option<String>,
     ended: ReadRules,
     /// Where TLS is passed through.
     passed: Option<ReadRules>,
     broken: Option<BrokenRules>,
+}
+
+/// The listeners of a parent that take a route.
+#[derive(Default)]
+struct TakingListeners<'g> {
+    taking: Vec<&'g Arc<GatewayListener>>,
+    /// Hosts of others that the route names, for which they, or others of the parent, do not.
+    refused: BTreeSet<Arc<str>>,
+    /// Those that only a listener names.
+    refused_by_narrow: BTreeSet<Arc<str>>,
 }
 
 /// The rules of a route that cannot be done.
@@ -186,6 +198,7 @@ impl<'r> ReadRoute<'r> {
         let broken = unsupported(&ended.rules);
         let (hostnames, unread) = read_hostnames(&route.spec.hostnames);
         let namespace = &route.metadata.namespace;
+        let hostnames = RouteHostname::all_of(kind, hostnames, namespace, &inputs.owners);
         Self { kind, namespace, inputs, hostnames, unread, ended, passed, broken }
     }
 
@@ -196,7 +209,10 @@ impl<'r> ReadRoute<'r> {
         attachment: &mut Attachment,
     ) -> ParentVerdict {
         let (accepted, taken) = match self.taken_by(parent, listeners) {
-            Ok(taken) => (self.accepted(), taken),
+            Ok(TakingListeners { taking, refused, .. }) => {
+                attachment.refused.extend(refused);
+                (self.accepted(), taking)
+            }
             Err(refused) => (refused, Vec::new()),
         };
         for listener in &taken {
@@ -217,7 +233,7 @@ impl<'r> ReadRoute<'r> {
             return;
         }
         attachment.listeners.insert(listener.id.clone());
-        let levels = levels_of(listener, &self.hostnames).into_iter();
+        let levels = levels_of(listener, &self.hostnames, self.namespace).into_iter();
         if passes_tls(listener) {
             attachment.passed_levels.extend(levels.map(|level| (level, None)));
             return;
@@ -239,7 +255,7 @@ impl<'r> ReadRoute<'r> {
         &self,
         parent: &ParentRef,
         listeners: &'g [Arc<GatewayListener>],
-    ) -> Result<Vec<&'g Arc<GatewayListener>>, StatusCondition> {
+    ) -> Result<TakingListeners<'g>, StatusCondition> {
         if let Some(why) = self.unread.as_ref().filter(|_| self.hostnames.is_empty()) {
             return Err(unmet("Accepted", "UnsupportedValue", why.clone()));
         }
@@ -262,15 +278,41 @@ impl<'r> ReadRoute<'r> {
                 format!("no listener of {} takes {}s of namespace {namespace}", parent.name, name_of(*kind));
             return Err(unmet("Accepted", "NotAllowedByListeners", message));
         }
-        let fits = |listener: &&Arc<GatewayListener>| {
-            hostnames.iter().any(|one| is_common(listener, one.as_deref()))
-        };
-        let fitting: Vec<&Arc<GatewayListener>> = allowing.into_iter().filter(fits).collect();
-        if fitting.is_empty() {
+        let mut all = TakingListeners::default();
+        for listener in allowing {
+            all.add(listener, hostnames, namespace);
+        }
+        if !all.taking.is_empty() {
+            return Ok(all);
+        }
+        all.refused.append(&mut all.refused_by_narrow);
+        if all.refused.is_empty() {
             let message = format!("no listener of {} has a hostname in common with the route", parent.name);
             return Err(unmet("Accepted", "NoMatchingListenerHostname", message));
         }
-        Ok(fitting)
+        Err(unmet("Accepted", "NotAllowedByListeners", refusal(&all.refused, &inputs.owners)))
+    }
+}
+
+impl<'g> TakingListeners<'g> {
+    /// Adds a listener that allows a route of these hostnames, if it takes any of them.
+    fn add(&mut self, listener: &'g Arc<GatewayListener>, hostnames: &[RouteHostname], namespace: &str) {
+        let mut is_taking = false;
+        for hostname in hostnames {
+            match hostname.share(listener, namespace) {
+                HostShare::Nothing => {}
+                HostShare::Taken => is_taking = true,
+                HostShare::Refused(host) if host == hostname.hosts() => {
+                    self.refused.insert(host.into());
+                }
+                HostShare::Refused(host) => {
+                    self.refused_by_narrow.insert(host.into());
+                }
+            }
+        }
+        if is_taking {
+            self.taking.push(listener);
+        }
     }
 }
 
@@ -304,6 +346,8 @@ impl ResolvedRoute {
             verdict.conditions.shrink_to_fit();
         }
         verdicts.shrink_to_fit();
+        let mut doubts = ended.doubts;
+        doubts.extend(findings(&attachment.refused, &inputs.owners));
         let generation = route.metadata.generation;
         let has_others = verdicts.len() < route.spec.parent_refs.len();
         asked.entries.iter_mut().for_each(|(_, entries)| entries.shrink_to_fit());
@@ -314,7 +358,7 @@ impl ResolvedRoute {
             entries: asked.entries,
             settings: asked.settings.into(),
             backends: asked.backends.into_iter().collect(),
-            doubts: ended.doubts,
+            doubts,
             verdict: Some(Arc::new(RouteVerdict { generation, parents: verdicts, has_others })),
         }
     }
@@ -420,18 +464,13 @@ fn passes_tls(listener: &GatewayListener) -> bool {
     listener.protocol == Some(Protocol::PassedTls)
 }
 
-/// Whether a listener is for hosts of a route's hostname.
-fn is_common(listener: &GatewayListener, hostname: Option<&str>) -> bool {
-    hostname.is_none_or(|hostname| hostname::intersect(&listener.hostname, hostname))
-}
-
-/// Where the route's matches are looked for: below its own hostnames, as far as the listener is for them.
-fn levels_of(listener: &GatewayListener, hostnames: &[Option<Arc<str>>]) -> Vec<Arc<str>> {
+/// Where the matches of a route of `namespace` are looked for: below its own hostnames, as far as the listener takes them.
+fn levels_of(listener: &GatewayListener, hostnames: &[RouteHostname], namespace: &str) -> Vec<Arc<str>> {
     if !listener.is_served {
         return Vec::new();
     }
-    let fitting = hostnames.iter().filter(|hostname| is_common(listener, hostname.as_deref()));
-    fitting.map(|hostname| level_of(listener, hostname.as_deref())).collect()
+    let taken = hostnames.iter().filter(|one| one.share(listener, namespace) == HostShare::Taken);
+    taken.map(|one| level_of(listener, one.hostname.as_deref())).collect()
 }
 
 /// A route's hostnames as they are compared, `None` for all hosts, and what is to be said of those that cannot be served.

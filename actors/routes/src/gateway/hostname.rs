@@ -23,6 +23,11 @@ pub(super) fn intersect(listener: &str, route: &str) -> bool {
     listener == ANY || route == ANY || listener == route || covers(listener, route) || covers(route, listener)
 }
 
+/// Whether all hosts of `hostname` are ones of `wider`, too; [`ANY`] is for all.
+pub(super) fn is_within(hostname: &str, wider: &str) -> bool {
+    wider == ANY || hostname == wider || covers(wider, hostname)
+}
+
 /// The endings of wildcards over a hostname, the longest first: `.b.example` and `.example` of `a.b.example`.
 pub(super) fn endings(hostname: &str) -> impl Iterator<Item = &str> {
     let host = suffix(hostname).unwrap_or(hostname);

@@ -41,9 +41,11 @@ impl InputChanges {
             policies,
             routes_per_object,
             spelling,
+            owners,
         } = now;
-        let is_of_every_route =
-            *routes_per_object != before.routes_per_object || *spelling != before.spelling;
+        let is_of_every_route = *routes_per_object != before.routes_per_object
+            || *spelling != before.spelling
+            || *owners != before.owners;
         let namespaces = concerned_namespaces(&before.namespaces, namespaces);
         let granted = grants.concerned(&before.grants);
         let is_any = is_of_every_route

@@ -21,7 +21,7 @@ use super::{
     settings::GatewaySettings,
     written_ports::WrittenPorts,
 };
-use crate::matching::path::Spelling;
+use crate::{matching::path::Spelling, ownership::owners::Owners};
 use haptic_model::gateway::{
     ClassVerdict, GatewayPort, GatewayVerdict, ListenerSetVerdict, NamespacedName, StatusCondition,
 };
@@ -72,6 +72,8 @@ pub(super) struct GatewayInputs {
     pub routes_per_object: usize,
     /// How paths are compared.
     pub spelling: Spelling,
+    /// The hosts that belong to some namespaces.
+    pub owners: Arc<Owners>,
 }
 
 /// A Gateway of ours.
@@ -119,6 +121,7 @@ impl GatewayInputs {
             namespaces: &namespaces,
             certificate: sources.certificate,
             authority: sources.authority,
+            owners: &settings.owners,
         };
         let mut drafts = drafts(&options, sources, &context);
         let mut known = BTreeSet::new();
@@ -153,6 +156,7 @@ impl GatewayInputs {
             policies,
             routes_per_object,
             spelling,
+            owners: settings.owners.clone(),
             ..Self::default()
         };
         drafts.into_iter().for_each(|draft| inputs.take(draft, &kept));

@@ -8,9 +8,11 @@ use super::{
     conditions::{is_met, met, unmet},
     grants::Grants,
     hostname::{self, ANY},
+    listed_hosts,
     objects::{FromNamespaces, GROUP, ListenerSpec, ObjectReference, Selector},
     ports::PortTransport,
 };
+use crate::ownership::owners::Owners;
 use haptic_model::gateway::{ListenerVerdict, NamespacedName, RouteKind, StatusCondition};
 use std::{
     collections::{BTreeMap, HashMap},
@@ -60,6 +62,8 @@ pub(super) struct GatewayListener {
     pub protocol: Option<Protocol>,
     /// [`ANY`] where it is for all hosts.
     pub hostname: Arc<str>,
+    /// The namespaces that its hosts belong to, where they are listed.
+    pub owners: Option<Arc<[Arc<str>]>>,
     pub kinds: Vec<RouteKind>,
     pub allowed: Allowed,
     pub certificates: Vec<NamespacedName>,
@@ -91,6 +95,8 @@ pub(super) struct ListenerContext<'s> {
     pub certificate: &'s dyn Fn(&NamespacedName) -> Result<CertificateNames, String>,
     /// The certificates of authorities in a ConfigMap, or why there are none.
     pub authority: &'s dyn Fn(&NamespacedName) -> Result<Arc<str>, String>,
+    /// The hosts that belong to some namespaces.
+    pub owners: &'s Owners,
 }
 
 impl Owner<'_> {
@@ -187,6 +193,7 @@ impl GatewayListener {
             port: spec.port,
             protocol,
             hostname: ANY.into(),
+            owners: None,
             kinds: Vec::new(),
             allowed,
             certificates: Vec::new(),
@@ -196,7 +203,7 @@ impl GatewayListener {
             target: None,
             is_served: false,
         };
-        let accepted = listener.accept(spec);
+        let accepted = listener.accept(spec, owner, context);
         let resolved = listener.resolve(spec, owner, context);
         listener.is_served = accepted.holds
             && !listener.kinds.is_empty()
@@ -205,7 +212,12 @@ impl GatewayListener {
         listener
     }
 
-    fn accept(&mut self, spec: &ListenerSpec) -> StatusCondition {
+    fn accept(
+        &mut self,
+        spec: &ListenerSpec,
+        owner: &Owner<'_>,
+        context: &ListenerContext<'_>,
+    ) -> StatusCondition {
         let refused = |reason, message: String| unmet("Accepted", reason, message);
         let Some(protocol) = self.protocol else {
             let message =
@@ -228,7 +240,10 @@ impl GatewayListener {
             let message = format!("TLS mode {mode} is not for protocol {}", spec.protocol);
             return refused("UnsupportedValue", message);
         }
-        met("Accepted", "Accepted", "the listener is valid")
+        match listed_hosts::claim(self, owner.namespace, context.owners) {
+            Err(why) => refused("NotAllowed", why),
+            Ok(()) => met("Accepted", "Accepted", "the listener is valid"),
+        }
     }
 
     fn resolve(

@@ -18,6 +18,7 @@ mod hostname;
 mod input_changes;
 mod inputs;
 mod levels;
+mod listed_hosts;
 mod listeners;
 mod matches;
 mod named_config_maps;

@@ -117,6 +117,7 @@ mod tests {
             port: target,
             protocol: None,
             hostname: hostname.into(),
+            owners: None,
             kinds: Vec::new(),
             allowed: Allowed::All,
             certificates: Vec::new(),

@@ -315,6 +315,7 @@ mod tests {
             routes_per_object: 8_192,
             spelling: crate::matching::path::Spelling::default(),
             options: crate::options::Settings::default(),
+            owners: std::sync::Arc::default(),
         }
     }
 

@@ -1,12 +1,15 @@
 //! The settings of `extraContext.gateway`.
 
-use crate::{matching::path::Spelling, options::Settings, tcp::ListedPorts};
+use crate::{matching::path::Spelling, options::Settings, ownership::owners::Owners, tcp::ListedPorts};
 use haptic_model::{
     ActiveConfig,
     gateway::{NamespacedName, controller_name},
 };
 use serde_json::{Map, Value};
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 /// The ports of HAProxy's containers that listeners have, and what else the operator sets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +28,8 @@ pub(super) struct GatewaySettings {
     pub spelling: Spelling,
     /// The settings of options of all routes.
     pub options: Settings,
+    /// The hosts that belong to some namespaces.
+    pub owners: Arc<Owners>,
 }
 
 /// How a listener's port becomes one of HAProxy.
@@ -71,6 +76,7 @@ impl GatewaySettings {
             routes_per_object,
             spelling: Spelling::of(&config.spec.templating_settings.extra_context),
             options,
+            owners: Arc::new(Owners::of(&config.spec)),
         }
     }
 }

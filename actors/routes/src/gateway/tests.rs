@@ -4,6 +4,7 @@ mod changes;
 mod classes;
 mod entries;
 mod findings;
+mod listed_hosts;
 mod router;
 mod streams;
 mod tls;
@@ -25,6 +26,8 @@ struct World {
     model: GatewayModel,
     stores: BTreeMap<Arc<str>, Snapshot>,
     settings: Value,
+    /// `spec.hosts`.
+    hosts: Value,
     clock: Option<Clock>,
 }
 
@@ -130,7 +133,7 @@ impl World {
             })
             .collect();
         let spec = json!({"watchedResources": watched, "podSelector": {"matchLabels": {"a": "b"}}, "credentialsSecretRef": {"name": "c"},
-            "templatingSettings": {"extraContext": {"gateway": self.settings}}});
+            "hosts": self.hosts.as_array().cloned().unwrap_or_default(), "templatingSettings": {"extraContext": {"gateway": self.settings}}});
         ActiveConfig {
             name: "c".into(),
             namespace: "n".into(),

@@ -57,6 +57,20 @@ impl Owners {
         self.of_host(host).is_none_or(|owners| owners.iter().any(|owner| **owner == *namespace))
     }
 
+    /// Why nothing of a host is served for namespaces that it does not belong to.
+    #[must_use]
+    pub fn refusal(&self, host: &str) -> String {
+        let owners = self.of_host(host).map(|owners| named(owners)).unwrap_or_default();
+        let name = if *host == *ANY_HOST { "every host".into() } else { shortened(host) };
+        format!("{name} belongs to {owners} by spec.hosts: nothing of it is served there")
+    }
+
+    /// The same as it is found at an object of which the rest is served.
+    #[must_use]
+    pub(crate) fn finding(&self, host: &str) -> Finding {
+        Finding::new(FindingKind::HostConflict, self.refusal(host)).at_host(&shortened(host))
+    }
+
     /// All patterns, the most specific first.
     #[must_use]
     pub fn listed(&self) -> Vec<Listed> {
@@ -88,14 +102,7 @@ impl Owners {
         claims.certificates.retain(|host, _| admits(host));
         refused.sort();
         refused.dedup();
-        for host in refused {
-            let owners = self.of_host(&host).map(|owners| named(owners)).unwrap_or_default();
-            let name = if *host == *ANY_HOST { "every host".into() } else { shortened(&host) };
-            let sentence = format!("{name} belongs to {owners} by spec.hosts: nothing of it is served there");
-            claims
-                .findings
-                .push(Finding::new(FindingKind::HostConflict, sentence).at_host(&shortened(&host)));
-        }
+        claims.findings.extend(refused.iter().map(|host| self.finding(host)));
         claims
     }
 }

@@ -212,6 +212,52 @@ fn a_port_has_what_is_passed_what_ends_here_and_requests_by_name() {
 }
 
 #[test]
+fn a_name_of_spec_hosts_is_served_by_routes_of_its_namespaces_only() {
+    let (_servers, services) = tls_servers();
+    let foreign = |name: &str, section: &str, hostnames: &[&str], service: &str| {
+        let mut route = stream("TLSRoute", name, Some(section), hostnames, backend(service));
+        route["metadata"]["namespace"] = "blog".into();
+        route["spec"]["rules"][0]["backendRefs"][0]["namespace"] = "shop".into();
+        aged(route, 1)
+    };
+    let mut all = around();
+    all.extend(services);
+    all.push(secret("edge", "cert", "pay.example"));
+    all.push(gateway("gw", json!([passed("passed", 443, None), ended("ended", 8443, "TLS", None)])));
+    all.push(object(
+        "ReferenceGrant",
+        "shop",
+        "blog",
+        json!({"from": [{"group": "gateway.networking.k8s.io", "kind": "TLSRoute", "namespace": "blog"}],
+            "to": [{"group": "", "kind": "Service"}]}),
+    ));
+    all.extend([
+        stream("TLSRoute", "own-passed", Some("passed"), &["pay.example"], backend("h1-tls")),
+        stream("TLSRoute", "own-ended", Some("ended"), &["pay.example"], to(1)),
+        foreign("same-passed", "passed", &["pay.example", "x.pay.example"], "nothing"),
+        foreign("same-ended", "ended", &["pay.example", "x.pay.example"], "s2"),
+        foreign("wide-passed", "passed", &["*.example"], "h1-tls"),
+        foreign("wide-ended", "ended", &[], "s3"),
+    ]);
+    let hosts = json!([{"hosts": ["pay.example", "*.pay.example"], "namespaces": ["shop"]}]);
+    for series in SERIES {
+        let site = GatewaySite::start_with(series, &all, |spec| spec["hosts"] = hosts.clone());
+        for (port, name, who) in [
+            (443, "pay.example", Some("h1-tls")),
+            (443, "x.pay.example", None),
+            (443, "y.pay.example", None),
+            (443, "free.example", Some("h1-tls")),
+            (8443, "pay.example", Some("127.0.1.1")),
+            (8443, "x.pay.example", None),
+            (8443, "y.pay.example", None),
+            (8443, "free.example", Some("127.0.1.3")),
+        ] {
+            assert_eq!(answerer(&site, port, name).as_deref(), who, "{name} at {port}");
+        }
+    }
+}
+
+#[test]
 fn servers_behind_tls_that_ends_here_are_asked_over_tls_where_a_policy_says_so() {
     let own = Authority::new("servers").unwrap();
     let servers = Around::servers(&own, "servers.example");

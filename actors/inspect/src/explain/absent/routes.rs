@@ -13,7 +13,7 @@ use haptic_model::{
     Object,
     gateway::{NamespacedName, RouteKind},
 };
-use haptic_routes::Routes;
+use haptic_routes::{Routes, owners::Owners};
 use regex::Regex;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -30,12 +30,13 @@ pub fn are_watched(context: &Context<'_>) -> bool {
 /// Every reason that is found; `None` where no route names the host.
 pub fn reasons(context: &Context<'_>, resolved: &Routes, request: &ExplainedRequest) -> Option<Vec<String>> {
     let (mut found, mut is_known) = (Vec::new(), false);
+    let owners = Owners::of(&context.config.spec);
     for (kind, resources) in KINDS {
         let Some(routes) = store(context, resources) else { continue };
         for object in routes.iter() {
             let Ok(route) = object.value() else { continue };
             let hostnames = list(&route, "/spec/hostnames");
-            let look = RouteLook { context, resolved, kind, object, route: &route, request };
+            let look = RouteLook { context, resolved, owners: &owners, kind, object, route: &route, request };
             // Those for all hosts of other controllers' Gateways have no part in it.
             let is_of_host = match hostnames {
                 [] => look.is_ours(),
@@ -72,6 +73,7 @@ pub fn of_host(context: &Context<'_>, host: &str) -> Vec<(RouteKind, NamespacedN
 struct RouteLook<'a> {
     context: &'a Context<'a>,
     resolved: &'a Routes,
+    owners: &'a Owners,
     kind: RouteKind,
     object: &'a Object,
     route: &'a Value,
@@ -101,6 +103,10 @@ impl RouteLook<'_> {
         let why = self.why_not_at_port();
         if !why.is_empty() {
             return why;
+        }
+        // Also one for more hosts, of which nothing is found.
+        if !self.owners.admit_to(&self.request.host, &object.namespace) {
+            return vec![format!("{object}: {}", self.owners.refusal(&self.request.host))];
         }
         let findings = self.resolved.findings();
         let found = findings.of(object);
