@@ -65,5 +65,4 @@ fn users_that_wait_are_rendered_as_they_were_and_the_render_is_due_at_their_turn
     assert_eq!(renderer.due(), Some(at(61)));
     assert!(rendered(&mut renderer, &setup, at(61)).contains(&hash("g")));
     assert_eq!(renderer.due(), None);
-    assert!(rendered(&mut renderer.fork(), &with_users(setup, "h"), at(62)).contains(&hash("h")));
 }

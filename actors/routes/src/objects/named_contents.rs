@@ -58,7 +58,7 @@ fn users(secret: &Object, limits: &Limits) -> Digest {
 /// Which of them count is said by names in the object, or by other options.
 fn entries(object: &Object) -> Digest {
     #[derive(Deserialize)]
-    struct Content {
+    struct EntriesOfObject {
         #[serde(default)]
         data: Option<BTreeMap<String, String>>,
         #[serde(default, rename = "binaryData")]
@@ -66,7 +66,9 @@ fn entries(object: &Object) -> Digest {
     }
 
     let json = object.json.bytes();
-    let Ok(Content { data, binary }) = serde_json::from_slice(&json) else { return Digest::of(&json) };
+    let Ok(EntriesOfObject { data, binary }) = serde_json::from_slice(&json) else {
+        return Digest::of(&json);
+    };
     let mut data = data.unwrap_or_default();
     data.remove(PRIVATE_KEY);
     Digest::of(format!("{data:?} {:?}", binary.unwrap_or_default()).as_bytes())

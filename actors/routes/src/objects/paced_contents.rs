@@ -48,7 +48,7 @@ pub(crate) struct ContentContext<'c> {
 }
 
 /// One version of an object, and the key that it is under.
-type Version = (Arc<Object>, Key);
+type StoredVersion = (Arc<Object>, Key);
 
 impl PacedContents {
     /// The same with all objects to come.
@@ -102,7 +102,7 @@ impl PacedContents {
         }
         let mut versions = Vec::new();
         for object in touched {
-            let version = |store: &Snapshot| -> Option<Version> {
+            let version = |store: &Snapshot| -> Option<StoredVersion> {
                 let (object, key) = store.entry(&object.namespace, &object.name)?;
                 Some((object.clone(), key.clone()))
             };
@@ -127,12 +127,13 @@ impl PacedContents {
         &mut self,
         kind: NamedKind,
         object: &Arc<ObjectRef>,
-        (known, wanted): (Option<Version>, Option<Version>),
+        (known, wanted): (Option<StoredVersion>, Option<StoredVersion>),
         is_free: bool,
         context: &ContentContext<'_>,
-    ) -> Option<Version> {
+    ) -> Option<StoredVersion> {
         let options = (context.options)(kind, &(object.namespace.clone(), object.name.clone()));
-        let content = |(object, key): &Version| NamedContent::of(object, key, &options, &context.limits);
+        let content =
+            |(object, key): &StoredVersion| NamedContent::of(object, key, &options, &context.limits);
         let is_named = !options.is_empty();
         let Some(wanted) = wanted.clone().filter(|_| is_named) else {
             self.pace.delete(object, known.filter(|_| is_named).as_ref().map(content).as_ref());
@@ -166,7 +167,7 @@ impl PacedStore {
     }
 
     /// Of these objects other versions count than before.
-    fn count(&mut self, versions: Vec<(Arc<ObjectRef>, Option<Version>)>) {
+    fn count(&mut self, versions: Vec<(Arc<ObjectRef>, Option<StoredVersion>)>) {
         if self.waiting.is_empty() {
             self.counting = self.source.clone();
             return;
