@@ -301,10 +301,11 @@ impl<'g> TakingListeners<'g> {
             match hostname.share(listener, namespace) {
                 HostShare::Nothing => {}
                 HostShare::Taken => is_taking = true,
-                HostShare::Refused(host) if host == hostname.hosts() => {
-                    drop(self.refused.insert(host.into()))
+                HostShare::Refused(host) => {
+                    let is_named = host == hostname.hosts();
+                    let refused = if is_named { &mut self.refused } else { &mut self.refused_by_narrow };
+                    refused.insert(host.into());
                 }
-                HostShare::Refused(host) => drop(self.refused_by_narrow.insert(host.into())),
             }
         }
         if is_taking {

@@ -28,10 +28,9 @@ fn taken(world: &mut World, kind: RouteKind, namespace: &str) -> (String, Vec<St
     let (verdicts, _) = world.resolved();
     let id = (kind, name(namespace, "r"));
     let (_, reason) = said(&verdicts.routes[&id].parents[0].conditions, "Accepted");
-    let levels =
-        world.model.resolved.shares.get(&id).map(|shares| shares.keys().cloned().collect::<Vec<_>>());
-    let hosts = levels.unwrap_or_default().iter().map(|level| level.split_once('|').unwrap().1.to_owned());
-    (reason.to_owned(), hosts.collect())
+    let shares = world.model.resolved.shares.get(&id).into_iter();
+    let hosts = shares.flat_map(|shares| shares.keys()).filter_map(|level| level.split_once('|'));
+    (reason.to_owned(), hosts.map(|(_, host)| host.to_owned()).collect())
 }
 
 /// The sentences of the findings at the route of a namespace.
