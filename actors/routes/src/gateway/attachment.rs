@@ -302,11 +302,10 @@ impl<'g> TakingListeners<'g> {
             match hostname.share(listener, namespace) {
                 HostShare::Nothing => {}
                 HostShare::Taken => is_taking = true,
-                HostShare::Refused(host) if host == hostname.hosts() => {
-                    self.refused.insert(host.into());
-                }
                 HostShare::Refused(host) => {
-                    self.refused_by_narrow.insert(host.into());
+                    let is_named = host == hostname.hosts();
+                    let refused = if is_named { &mut self.refused } else { &mut self.refused_by_narrow };
+                    refused.insert(host.into());
                 }
             }
         }

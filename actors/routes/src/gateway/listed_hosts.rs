@@ -8,12 +8,14 @@ use super::{
     hostname::{ANY, intersect, is_within},
     listeners::{GatewayListener, Protocol},
 };
-use crate::{ownership::owners::Owners, sentences::few};
-use haptic_model::{Finding, gateway::RouteKind};
+use crate::ownership::owners::Owners;
+use haptic_model::{Finding, FindingKind, gateway::RouteKind};
 use std::{collections::BTreeSet, sync::Arc};
 
 /// The most hosts that a condition names.
 const NAMED: usize = 3;
+/// The most hosts that findings at a route name: less than findings at an object may be.
+const FOUND: usize = 10;
 
 /// A hostname of a route.
 #[derive(Debug)]
@@ -86,7 +88,13 @@ pub(super) fn claim(listener: &mut GatewayListener, namespace: &str, owners: &Ow
 
 /// What is found at a route that does not get these hosts of others.
 pub(super) fn findings(refused: &BTreeSet<Arc<str>>, owners: &Owners) -> Vec<Finding> {
-    few(refused.iter().map(|host| owners.finding(host)).collect())
+    let mut all: Vec<Finding> = refused.iter().take(FOUND).map(|host| owners.finding(host)).collect();
+    let more = refused.len().saturating_sub(FOUND);
+    if more > 0 {
+        let sentence = format!("{more} more hosts that it names belong to others by spec.hosts");
+        all.push(Finding::new(FindingKind::HostConflict, sentence));
+    }
+    all
 }
 
 /// Why a route gets nothing, of whose hosts all belong to others.
