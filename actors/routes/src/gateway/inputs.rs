@@ -473,8 +473,8 @@ fn written(services: &[Arc<ServiceFacts>], gateway: &NamespacedName, uid: &str, 
 
 /// Whether the Service of a Gateway, which may be gone, leads to this port of HAProxy.
 fn lead_to(services: &[Arc<ServiceFacts>], gateway: &NamespacedName, target: u16) -> bool {
-    let ports = service_of(services, gateway).into_iter().flat_map(|service| &service.spec.ports);
-    ports.into_iter().any(|one| one.target_number() == Some(target))
+    let mut ports = service_of(services, gateway).into_iter().flat_map(|service| &service.spec.ports);
+    ports.any(|one| one.target_number() == Some(target))
 }
 
 /// The Service that has the name of a Gateway's: others say nothing, whatever labels they have.
