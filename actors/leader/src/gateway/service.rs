@@ -306,9 +306,9 @@ pub(crate) fn ports_in(found: &Value) -> Vec<GatewayPort> {
 
 /// Whether `found`, an EndpointSlice, leads a Gateway's port to this port of HAProxy.
 pub(crate) fn is_led_to(found: &Value, port: &GatewayPort) -> bool {
-    let all = found.get("ports").and_then(Value::as_array).into_iter().flatten();
+    let mut all = found.get("ports").and_then(Value::as_array).into_iter().flatten();
     let (name, target) = (port_name(port.port), u64::from(port.target));
-    all.into_iter().any(|one: &Value| {
+    all.any(|one| {
         one.get("name").and_then(Value::as_str) == Some(&*name)
             && one.get("port").and_then(Value::as_u64) == Some(target)
     })

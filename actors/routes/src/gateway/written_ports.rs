@@ -23,8 +23,8 @@ impl<'s> WrittenPorts<'s> {
 
     /// Whether the Service of a Gateway, which may be gone, leads to this port of HAProxy.
     pub fn lead_to(&self, gateway: &NamespacedName, target: u16) -> bool {
-        let ports = self.service_of(gateway).into_iter().flat_map(|service| &service.spec.ports);
-        ports.into_iter().any(|one| one.target_number() == Some(target))
+        let mut ports = self.service_of(gateway).into_iter().flat_map(|service| &service.spec.ports);
+        ports.any(|one| one.target_number() == Some(target))
     }
 
     fn service_of(&self, gateway: &NamespacedName) -> Option<&'s ServiceFacts> {
