@@ -41,7 +41,11 @@ mod tests {
     fn service(name: &str, uid: &str) -> Arc<ServiceFacts> {
         let owner = json!({"apiVersion": "gateway.networking.k8s.io/v1", "kind": "Gateway", "name": "web", "uid": uid,
             "controller": true});
-        let ports = json!([{"port": 443, "targetPort": 20_001}, {"port": 80, "targetPort": 20_000}, {"port": 90, "targetPort": "http"}]);
+        let ports = json!([
+            {"port": 80, "targetPort": 20_000},
+            {"port": 90, "targetPort": "http"},
+            {"port": 443, "targetPort": 20_001}
+        ]);
         let metadata = json!({"namespace": "infra", "name": name, "ownerReferences": [owner]});
         let service = json!({"metadata": metadata, "spec": {"ports": ports}});
         Arc::new(serde_json::from_value(service).unwrap())

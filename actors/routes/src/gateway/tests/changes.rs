@@ -67,13 +67,14 @@ fn policy(now: Option<u8>) -> Value {
 }
 
 fn labelled(namespace: &str, now: Option<u8>) -> Value {
-    let labels = if now.is_some_and(|now| now % 2 == 0) { json!({"team": "shop"}) } else { json!({}) };
+    let labels =
+        if now.is_some_and(|now| now.is_multiple_of(2)) { json!({"team": "shop"}) } else { json!({}) };
     json!({"metadata": {"name": namespace, "labels": labels}})
 }
 
 fn route(parent: &str, now: Option<u8>) -> Value {
     let number = now.unwrap_or_default();
-    let kind = if number % 2 == 0 { "Gateway" } else { "ListenerSet" };
+    let kind = if number.is_multiple_of(2) { "Gateway" } else { "ListenerSet" };
     let backends = json!([{"backendRefs": [{"name": "s1", "namespace": NAMESPACES[usize::from(number) % 3], "port": 80}]}]);
     json!({"parentRefs": [{"kind": kind, "name": "o0", "namespace": parent}], "hostnames": ["x.a.example"], "rules": backends})
 }
