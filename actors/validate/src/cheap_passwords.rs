@@ -1,15 +1,23 @@
 //! HAProxy hashes once for each user whenever it reads a configuration. A check can only find out whether it knows the kind of a hash, so one
-//! user of each kind keeps its hash, and the others get a password that costs nothing.
+//! user of each kind keeps its hash, and others get a password that costs nothing. More users than are ordinary keep theirs, and so do those
+//! whose hash takes longer than is ordinary: a start of HAProxy would take long for them, too, so a check is to find that out.
 
 use std::{borrow::Cow, collections::BTreeSet};
 
 /// How HAProxy's own word for a password in clear, of any user, reads.
 const CHEAP: &str = "insecure-password -";
 
-/// The kinds of hashes that one user has kept.
+/// The most users that cost nothing: together a second or two at a start of HAProxy.
+const MOST_CHEAP: usize = 500;
+/// The most rounds of `$5$` and `$6$`, and the highest cost of bcrypt, that are ordinary: the defaults of `passwordLimits`.
+const ROUNDS: u32 = 10_000;
+const BCRYPT_COST: u32 = 7;
+
+/// The kinds of hashes that one user has kept, and how many users have become cheap.
 #[derive(Debug, Default)]
 pub struct CheapPasswords {
     kept: BTreeSet<String>,
+    cheap: usize,
 }
 
 impl CheapPasswords {
@@ -31,14 +39,15 @@ impl CheapPasswords {
         let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
         let (hash, groups) = rest.split_at_checked(end)?;
         let kind = kind_of(hash)?;
-        if self.kept.insert(kind.to_owned()) {
+        if self.kept.insert(kind.to_owned()) || self.cheap == MOST_CHEAP {
             return None;
         }
+        self.cheap += 1;
         Some(Cow::Owned(format!("{user} {CHEAP}{groups}")))
     }
 }
 
-/// The kind of a hash that is surely complete, as crypt(5) has it: `5`, `6`, `2b` and the like.
+/// The kind of a hash that is surely complete and takes no longer than is ordinary, as crypt(5) has it: `5`, `6`, `2b` and the like.
 fn kind_of(hash: &str) -> Option<&str> {
     let (kind, rest) = hash.strip_prefix('$')?.split_once('$')?;
     let is_whole = match kind {
@@ -54,7 +63,7 @@ fn kind_of(hash: &str) -> Option<&str> {
 fn is_sha(rest: &str, digest: usize) -> bool {
     let after_rounds = rest.strip_prefix("rounds=").map(|rounds| rounds.split_once('$'));
     let rest = match after_rounds {
-        Some(Some((rounds, rest))) if is_number(rounds) => rest,
+        Some(Some((rounds, rest))) if is_at_most(rounds, ROUNDS) => rest,
         Some(_) => return false,
         None => rest,
     };
@@ -66,12 +75,12 @@ fn is_sha(rest: &str, digest: usize) -> bool {
 /// `COST$SALT-AND-DIGEST`.
 fn is_bcrypt(rest: &str) -> bool {
     rest.split_once('$').is_some_and(|(cost, end)| {
-        cost.len() == 2 && is_number(cost) && end.len() == 53 && is_of_alphabet(end)
+        cost.len() == 2 && is_at_most(cost, BCRYPT_COST) && end.len() == 53 && is_of_alphabet(end)
     })
 }
 
-fn is_number(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+fn is_at_most(number: &str, most: u32) -> bool {
+    number.bytes().all(|byte| byte.is_ascii_digit()) && number.parse().is_ok_and(|number: u32| number <= most)
 }
 
 fn is_of_alphabet(text: &str) -> bool {
@@ -80,7 +89,7 @@ fn is_of_alphabet(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::CheapPasswords;
+    use super::*;
 
     fn sha256(salt: &str) -> String {
         format!("$5${salt}${}", "k".repeat(43))
@@ -114,11 +123,19 @@ mod tests {
         for line in [
             format!("    user a password {short}\n"),
             format!("    user a password {}\n", sha256("rounds=x$a")),
+            format!("    user a password {}\n", sha256("rounds=10001$a")),
             format!("    user a password {}\n", sha256("a\u{e4}")),
             format!("    http-request set-header X \"a password {}\n", sha256("a")),
             "    user a password $y$j9T$abc$def\n".to_owned(),
         ] {
             assert_eq!(passwords.replaced(&line), line);
         }
+    }
+
+    #[test]
+    fn more_users_than_are_ordinary_are_as_expensive_as_they_are() {
+        let lines = format!("    user a password {}\n", sha256("a")).repeat(MOST_CHEAP + 3);
+        let replaced = CheapPasswords::default().replaced(&lines).into_owned();
+        assert_eq!(replaced.matches(CHEAP).count(), MOST_CHEAP);
     }
 }
