@@ -88,8 +88,8 @@ pub(crate) fn fields(
 /// The generation that every pod runs, or whose class was refused, by a sentence of ours.
 fn generation_told(stored: Option<&Value>) -> Option<i64> {
     let programmed = conditions::find(stored, PROGRAMMED)?;
-    let told = programmed.get("message").and_then(Value::as_str);
-    let is_ours = [RUNS, CLASS_REFUSED].map(Some).contains(&told);
+    let message = programmed.get("message").and_then(Value::as_str);
+    let is_ours = [RUNS, CLASS_REFUSED].map(Some).contains(&message);
     programmed.get("observedGeneration").and_then(Value::as_i64).filter(|_| is_ours)
 }
 

@@ -56,10 +56,10 @@ impl GuardedPorts {
         tls: &GatewayTls,
         listener: &mut GatewayListener,
         owner: &Owner<'_>,
-        around: &ListenerContext<'_>,
+        context: &ListenerContext<'_>,
     ) {
         let Some((place, spec)) = tls.validation(listener.port) else { return };
-        let read = self.known.entry(place).or_insert_with(|| ReadValidation::of(spec, owner, around));
+        let read = self.known.entry(place).or_insert_with(|| ReadValidation::of(spec, owner, context));
         if let Some((reason, message)) = &read.bad {
             listener.unresolve(reason, message.clone());
         }

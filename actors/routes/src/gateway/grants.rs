@@ -99,7 +99,7 @@ impl Grants {
     }
 
     /// Those that grants speak of which are not what they were `before`.
-    pub fn concerned(&self, before: &Self) -> BTreeSet<Referrers> {
+    pub fn involved(&self, before: &Self) -> BTreeSet<Referrers> {
         let is_other = |all: &BTreeMap<_, _>, name, grant: &Arc<GatewayResource<GrantSpec>>| {
             all.get(name).is_none_or(|other: &Arc<_>| !Arc::ptr_eq(other, grant) && **other != **grant)
         };
@@ -192,10 +192,10 @@ mod tests {
             now in prop::collection::vec(any_grant(), 0..4),
         ) {
             let (before, now) = (indexed(&before), indexed(&now));
-            let concerned = now.concerned(&before);
+            let involved = now.involved(&before);
             for (kind, from, to_kind, to) in questions() {
                 let is_other = before.allow(kind, from, to_kind, &to) != now.allow(kind, from, to_kind, &to);
-                prop_assert!(!is_other || concerned.contains(&(kind.into(), from.into())));
+                prop_assert!(!is_other || involved.contains(&(kind.into(), from.into())));
             }
         }
     }
@@ -215,8 +215,8 @@ mod tests {
         };
         let before = indexed(&[grant("x"), grant("y")]);
         let now = indexed(&[grant("x"), grant("z")]);
-        assert!(before.concerned(&indexed(&[grant("x"), grant("y")])).is_empty());
+        assert!(before.involved(&indexed(&[grant("x"), grant("y")])).is_empty());
         let both = ["y", "z"].map(|from| ("HTTPRoute".into(), from.into()));
-        assert_eq!(now.concerned(&before), BTreeSet::from(both));
+        assert_eq!(now.involved(&before), BTreeSet::from(both));
     }
 }

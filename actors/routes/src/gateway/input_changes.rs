@@ -18,9 +18,9 @@ pub(super) struct InputChanges {
     pub is_any: bool,
     /// Whether this concerns every route.
     pub is_of_every_route: bool,
-    /// Parents whose routes are concerned.
+    /// Parents whose routes are involved.
     pub parents: BTreeSet<ParentName>,
-    /// Namespaces whose routes are concerned.
+    /// Namespaces whose routes are involved.
     pub namespaces: BTreeSet<Arc<str>>,
     /// Those of which grants allow something else.
     pub granted: BTreeSet<Referrers>,
@@ -46,8 +46,8 @@ impl InputChanges {
         let is_of_every_route = *routes_per_object != before.routes_per_object
             || *spelling != before.spelling
             || *owners != before.owners;
-        let namespaces = concerned_namespaces(&before.namespaces, namespaces);
-        let granted = grants.concerned(&before.grants);
+        let namespaces = involved_namespaces(&before.namespaces, namespaces);
+        let granted = grants.involved(&before.grants);
         let is_any = is_of_every_route
             || !namespaces.is_empty()
             || !granted.is_empty()
@@ -57,14 +57,14 @@ impl InputChanges {
             || *listener_sets != before.listener_sets
             || *ports != before.ports
             || *policies != before.policies;
-        let parents = concerned_parents(before, now);
-        let services = policies.concerned(&before.policies);
+        let parents = involved_parents(before, now);
+        let services = policies.involved(&before.policies);
         Self { is_any, is_of_every_route, parents, namespaces, granted, services }
     }
 }
 
 /// Namespaces whose labels are others.
-fn concerned_namespaces(
+fn involved_namespaces(
     before: &HashMap<Arc<str>, BTreeMap<String, String>>,
     now: &HashMap<Arc<str>, BTreeMap<String, String>>,
 ) -> BTreeSet<Arc<str>> {
@@ -73,11 +73,11 @@ fn concerned_namespaces(
 }
 
 /// Parents whose listeners are others, or that show servers another certificate.
-fn concerned_parents(before: &GatewayInputs, now: &GatewayInputs) -> BTreeSet<ParentName> {
+fn involved_parents(before: &GatewayInputs, now: &GatewayInputs) -> BTreeSet<ParentName> {
     let gateways: BTreeSet<&NamespacedName> = before.gateways.keys().chain(now.gateways.keys()).collect();
     let sets: BTreeSet<&NamespacedName> =
         before.listener_sets.keys().chain(now.listener_sets.keys()).collect();
-    let mut concerned = BTreeSet::new();
+    let mut involved = BTreeSet::new();
     let mut showing = BTreeSet::new();
     for name in gateways {
         let (was, is) = (before.gateways.get(name), now.gateways.get(name));
@@ -86,17 +86,17 @@ fn concerned_parents(before: &GatewayInputs, now: &GatewayInputs) -> BTreeSet<Pa
             showing.insert(name);
         }
         if shows_another || was.map(|of| &of.listeners) != is.map(|of| &of.listeners) {
-            concerned.insert(("Gateway", name.clone()));
+            involved.insert(("Gateway", name.clone()));
         }
     }
     for name in sets {
         let (was, is) = (before.listener_sets.get(name), now.listener_sets.get(name));
         let shows_another = was.into_iter().chain(is).any(|set| showing.contains(&set.gateway));
         if shows_another || was.map(|of| &of.listeners) != is.map(|of| &of.listeners) {
-            concerned.insert(("ListenerSet", name.clone()));
+            involved.insert(("ListenerSet", name.clone()));
         }
     }
-    concerned
+    involved
 }
 
 /// The Secret whose certificate servers are shown.

@@ -204,11 +204,11 @@ impl GatewayModel {
         if is_set_otherwise || changes.is_of_every_route {
             return self.stores.every_route().collect();
         }
-        self.concerned(&changes)
+        self.involved(&changes)
     }
 
-    /// The routes that are concerned by changes of the inputs.
-    fn concerned(&self, changes: &InputChanges) -> BTreeSet<RouteId> {
+    /// The routes that are involved by changes of the inputs.
+    fn involved(&self, changes: &InputChanges) -> BTreeSet<RouteId> {
         let InputChanges { parents, namespaces, granted, services, .. } = changes;
         let of_parents = parents.iter().flat_map(|parent| self.resolved.parents.naming(parent));
         let of_services = services.iter().flat_map(|service| self.resolved.naming(service.clone()));

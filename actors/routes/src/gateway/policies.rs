@@ -177,10 +177,10 @@ impl BackendPolicies {
     }
 
     /// The Services that are asked otherwise than `before`.
-    pub fn concerned(&self, before: &Self) -> BTreeSet<NamespacedName> {
+    pub fn involved(&self, before: &Self) -> BTreeSet<NamespacedName> {
         let all = self.counting.keys().chain(before.counting.keys());
-        let concerned = all.filter(|key| self.counting.get(key) != before.counting.get(key));
-        concerned.map(|(service, _)| service.clone()).collect()
+        let involved = all.filter(|key| self.counting.get(key) != before.counting.get(key));
+        involved.map(|(service, _)| service.clone()).collect()
     }
 
     /// How a port of a Service is asked; `None`: no policy is for it.
