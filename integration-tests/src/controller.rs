@@ -12,12 +12,10 @@ use serde_json::Value;
 use std::{
     collections::BTreeMap,
     ffi::OsString,
-    io,
     net::Ipv4Addr,
     path::{Path, PathBuf},
     time::Duration,
 };
-use tempfile::TempDir;
 use tokio::process::Command;
 
 /// Where it tells how it is. Its ports are the defaults: it has an address of its own.
@@ -32,7 +30,7 @@ pub struct Controller {
     /// Where it listens.
     pub address: Ipv4Addr,
     process: Process,
-    scratch: TempDir,
+    scratch: PathBuf,
     start: Start,
 }
 
@@ -59,13 +57,11 @@ impl Controller {
     /// # Errors
     /// It cannot be started.
     pub fn start(start: Start) -> Outcome<Self> {
-        Self::start_in(memory_folder()?, start)
-    }
-
-    fn start_in(scratch: TempDir, start: Start) -> Outcome<Self> {
         let (program, before) = start.words.split_first().ok_or_else(|| Failure::new("nothing to start"))?;
         let mut command = Command::new(program);
-        command.env("TMPDIR", scratch.path()).env("POD_NAME", start.log.file_stem().unwrap_or_default());
+        let scratch = start.log.with_extension("tmp");
+        std::fs::create_dir_all(&scratch)?;
+        command.env("TMPDIR", &scratch).env("POD_NAME", start.log.file_stem().unwrap_or_default());
         command.envs(start.variables.iter().map(|(name, value)| (name, value))).args(before);
         command.args(["run", "--name", configuration::NAME, "--namespace", &start.namespace]);
         command.arg("--kubeconfig").arg(&start.kubeconfig);
@@ -81,9 +77,9 @@ impl Controller {
     /// # Errors
     /// There is no `haptic` any more.
     pub async fn crash(self) -> Outcome<Self> {
-        let Self { process, scratch, start, .. } = self;
-        process.kill().await?;
-        Self::start_in(scratch, start)
+        let start = self.start.clone();
+        self.kill().await?;
+        Self::start(start)
     }
 
     /// Waits until it says that it is ready.
@@ -167,7 +163,7 @@ impl Controller {
     /// Where its temporary files are.
     #[must_use]
     pub fn scratch(&self) -> &Path {
-        self.scratch.path()
+        &self.scratch
     }
 
     /// A page of `/debug`.
@@ -409,10 +405,4 @@ impl Controller {
 fn percent_encoded(name: &str) -> String {
     let as_it_is = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
     name.bytes().map(|b| if as_it_is(b) { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()
-}
-
-/// Where temporary files are in memory, as the chart has it: checks make and remove thousands of them.
-fn memory_folder() -> io::Result<TempDir> {
-    let mut named = tempfile::Builder::new();
-    named.prefix("haptic-controller-").tempdir_in("/dev/shm").or_else(|_| named.tempdir())
 }
