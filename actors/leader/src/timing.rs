@@ -54,6 +54,7 @@ mod tests {
     #[test]
     fn the_defaults_are_those_of_the_resource() {
         assert_eq!(Timing::of(&LeaderElectionSpec::default()), Timing::default());
+        assert_eq!(Timing::default().lease, Duration::from_secs(15));
     }
 
     #[test]

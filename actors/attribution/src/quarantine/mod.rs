@@ -249,8 +249,11 @@ impl QuarantineState {
 
     /// Holds settings, once for all that read them.
     fn hold_settings(&mut self, accusation: &Accusation<'_>, accused: &Accused<'_>) {
-        let new = accusation.settings.iter().filter(|one| !self.entries.contains_key(*one));
-        for one in new.collect::<Vec<_>>() {
+        for one in &accusation.settings {
+            // Several classes may name the same.
+            if self.entries.contains_key(one) {
+                continue;
+            }
             let found = accusation.settings_found_by(accused, self.count_failure(one));
             self.hold(one, accused.why.clone(), found, accusation.given, &accusation.timing);
         }
