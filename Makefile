@@ -9,6 +9,7 @@ SHELL := /bin/bash
 with  := integration-tests/parts/with
 cargo := cargo --locked
 release := $(or $(CARGO_TARGET_DIR),target)/release
+parts := haproxy cluster definitions helm helm-4 image jinja2 kubectl wrk
 quick   := $(or $(CARGO_TARGET_DIR),target)/demo
 # All tests are built as one workspace: packages built alone get other features, and all their dependencies are compiled anew.
 # Journeys run the dev profile for the same reason.
@@ -17,7 +18,7 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS=$$'\t' read -r name text; do printf '  make %-13s %s\n' "$$name" "$$text"; done
 
 deps: ## fetch and build the real parts (HAProxy 3.0, 3.2, 3.4, etcd, kube-apiserver, helm, kubectl, the image's files), once
-	@$(with) haproxy cluster definitions helm helm-4 image kubectl
+	@$(with) $(parts)
 	$(cargo) fetch
 
 # One call, or what the demo and the benchmark add would give haptic other features, and all dependencies be compiled twice.
@@ -35,7 +36,11 @@ demo: quick ## a short tour on this terminal, without a cluster; ends by itself
 local: quick ## the demo, left running: edit its manifests and watch
 	@$(with) haproxy-3.4 -- $(quick)/demo --stay
 
-test: lint unit hostile journeys ## lint, unit tests, the hostile suite, journeys
+# The parts come while the compiler works: they wait for the network, and for one processor at a time, half of their time.
+test: ## lint, unit tests, the hostile suite, journeys
+	@trap 'kill $$(jobs -p) 2>/dev/null || true' EXIT
+	$(with) $(parts) &
+	$(MAKE) --no-print-directory lint unit hostile journeys
 
 lint: ## formatting, clippy, the invariants of the code and its dependencies
 	@echo "== formatting"

@@ -4,6 +4,7 @@
 //! The comment in the line before a block names the file. Without one, what is in it says what it is: a configuration, a
 //! part of one (`spec:` alone), a part of an Ingress (`metadata:` alone), objects for the built-in libraries, or values of the chart.
 
+use futures::{StreamExt, stream};
 use integration_tests::markdown::{Block, blocks, documents, read};
 use integration_tests::{
     Failure, Outcome, chart, cookbook, ensure, process, program, program::HaproxySeries,
@@ -17,6 +18,9 @@ const ELSEWHERE: [&str; 2] = ["docs/reference/functions.md", "docs/reference/com
 
 /// Languages that nothing is asked of: what programs print, and pictures of text.
 const SHOWN: [&str; 3] = ["text", "diff", "console"];
+
+/// So many programs run at a time.
+const AT_ONCE: usize = 4;
 
 /// A class for Ingresses in examples, as the chart makes it.
 const CLASS: &str = "apiVersion: networking.k8s.io/v1\nkind: IngressClass\nmetadata: {name: haptic}\n\
@@ -35,22 +39,18 @@ frontend empty
 
 #[tokio::test]
 async fn every_block_is_what_it_claims_to_be() {
-    let mut checked = 0;
-    let mut problems = Vec::new();
-    for document in documents() {
-        let name = document.display().to_string();
-        if ELSEWHERE.contains(&name.as_str()) {
-            continue;
-        }
-        for block in blocks(&read(&document)) {
-            checked += 1;
-            if let Err(why) = check(&block).await {
-                problems.push(format!("{name}: {why}\n{}", block.text));
-            }
-        }
-    }
+    let documents = documents().into_iter().map(|document| document.display().to_string());
+    let all: Vec<(String, Block)> = documents
+        .filter(|name| !ELSEWHERE.contains(&name.as_str()))
+        .flat_map(|name| blocks(&read(&name)).into_iter().map(move |block| (name.clone(), block)))
+        .collect();
+    assert!(all.len() > 20, "only {} blocks", all.len());
+    let checks = all.iter().map(async |(name, block)| {
+        check(block).await.err().map(|why| format!("{name}: {why}\n{}", block.text))
+    });
+    let problems: Vec<Option<String>> = stream::iter(checks).buffered(AT_ONCE).collect().await;
+    let problems: Vec<String> = problems.into_iter().flatten().collect();
     assert!(problems.is_empty(), "{}", problems.join("\n\n"));
-    assert!(checked > 20, "only {checked} blocks");
 }
 
 async fn check(block: &Block) -> Outcome {
