@@ -20,10 +20,10 @@ mod jinja;
 mod job;
 mod output;
 pub mod quarantine;
+mod quotations;
 mod servers;
 pub mod session;
 pub mod value;
-mod warnings;
 
 pub use block_cache::CacheSize;
 pub use bundle::{Checked, Renderer, Rendering, UncacheableBlock, render};
