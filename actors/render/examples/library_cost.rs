@@ -144,7 +144,7 @@ fn main() {
         timed(|| {
             renderer
                 .render(&RenderJob {
-                    compiled: &*compiled,
+                    compiled: &compiled,
                     config: &config,
                     snapshots: &snapshots,
                     fleet: &fleet,

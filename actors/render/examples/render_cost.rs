@@ -201,7 +201,7 @@ fn main() {
     let (full, rendering) = best(|| {
         Renderer::checked(Checked::Never)
             .render(&RenderJob {
-                compiled: &*compiled,
+                compiled: &compiled,
                 config: &config,
                 snapshots: &snapshots,
                 fleet: &fleet,
@@ -216,7 +216,7 @@ fn main() {
         renderer
             .borrow_mut()
             .render(&RenderJob {
-                compiled: &*compiled,
+                compiled: &compiled,
                 config: &config,
                 snapshots: &stores.borrow(),
                 fleet: &fleet,

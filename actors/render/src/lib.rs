@@ -28,8 +28,7 @@ pub mod value;
 pub use block_cache::CacheSize;
 pub use bundle::{Checked, Renderer, Rendering, UncacheableBlock, render};
 pub use engine::{
-    CompileCache, compile,
-    compiled::Compiled,
+    CompileCache, Program, compile,
     language::{self, Language},
     templates::Templates,
 };

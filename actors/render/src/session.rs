@@ -8,7 +8,7 @@ use crate::{
         block::BlockPosition,
         captured::{Boundary, LookupResult, OuterLookup, Uncacheable},
     },
-    engine::{compiled::RenderedFile, patterns::PatternCache},
+    engine::{patterns::PatternCache, rendered::RenderedFile},
     input::RenderInput,
     output::{
         BufferedBytes, PrintedObject,

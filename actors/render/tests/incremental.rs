@@ -5,7 +5,7 @@ use haptic_model::{
     ActiveConfig, Bundle, Diagnostic, Fleet, HaproxyPod, Object, ObjectRef, Snapshot, Snapshots,
     store::{FetchError, FetchObject},
 };
-use haptic_render::{Checked, Compiled, RenderJob, RenderLimits, Renderer, Rendering, engine::Uncacheable};
+use haptic_render::{Checked, Program, RenderJob, RenderLimits, Renderer, Rendering, engine::Uncacheable};
 use proptest::{
     prelude::*,
     test_runner::{TestError, TestRunner},
@@ -479,7 +479,7 @@ fn lines(bundle: &Bundle) -> String {
 
 /// Renders the whole history with `renderer` and, each step, in full.
 fn follows(sketches: &[Sketch], steps: &[Step], renderer: &mut Renderer) -> Result<(), TestCaseError> {
-    let variants: Vec<(ActiveConfig, Arc<dyn Compiled>)> = sketches
+    let variants: Vec<(ActiveConfig, Arc<Program>)> = sketches
         .iter()
         .map(|s| s.setup())
         .map(|s| (s.config(), s.compile().unwrap_or_else(|e| panic!("{}", all(&e)))))
@@ -491,21 +491,21 @@ fn follows(sketches: &[Sketch], steps: &[Step], renderer: &mut Renderer) -> Resu
         let (config, compiled) = &variants[world.config];
         let snapshots = world.snapshots();
         let kept = renderer.render(&RenderJob {
-            compiled: &**compiled,
+            compiled,
             config,
             snapshots: &snapshots,
             fleet: &world.fleet,
             limits: &limits,
         });
         let full = Renderer::checked(Checked::Never).render(&RenderJob {
-            compiled: &**compiled,
+            compiled,
             config,
             snapshots: &snapshots,
             fleet: &world.fleet,
             limits: &limits,
         });
         let known = compiled.impure_blocks();
-        for found in renderer.uncacheable(&**compiled) {
+        for found in renderer.uncacheable(compiled) {
             let said = known.contains(&found.block) || found.block.why == Uncacheable::OnDemand;
             prop_assert!(said || full.is_err(), "step {number}: {found:?} is not among {known:#?}");
         }

@@ -189,7 +189,7 @@ fn in_a_process_of_its_own() {
     let (mut renderer, mut quarantine) = (Renderer::checked(Checked::Never), QuarantineState::default());
     let (fleet, limits, started) = (Fleet::default(), RenderLimits::default(), Instant::now());
     let job = RenderJob {
-        compiled: &*compiled,
+        compiled: &compiled,
         config: &config,
         snapshots: &snapshots,
         fleet: &fleet,

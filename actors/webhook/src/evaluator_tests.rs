@@ -406,7 +406,7 @@ async fn review_with_a_fork() {
     let limits = RenderLimits::default();
     let rendered = renderer
         .render(&RenderJob {
-            compiled: &*templates,
+            compiled: &templates,
             config: &live.config,
             snapshots: &live.snapshots,
             fleet: &live.fleet,

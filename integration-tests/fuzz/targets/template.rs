@@ -104,7 +104,7 @@ enum Rendered {
 
 /// A compiled template.
 struct Site {
-    compiled: Arc<dyn haptic_render::Compiled>,
+    compiled: Arc<haptic_render::Program>,
     config: ActiveConfig,
 }
 
@@ -138,7 +138,7 @@ impl Site {
         let limits =
             RenderLimits { time: Duration::from_secs(2), output: 1 << 20, ..RenderLimits::default() };
         let job = RenderJob {
-            compiled: &*self.compiled,
+            compiled: &self.compiled,
             config: &self.config,
             snapshots: &snapshots,
             fleet: &Fleet::default(),

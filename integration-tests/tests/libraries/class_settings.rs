@@ -94,7 +94,7 @@ fn rendered_in_turn(histories: &[Vec<Value>]) -> Vec<(String, String)> {
         let snapshots = site::snapshots(&config, &objects);
         let limits = RenderLimits::default();
         let job = RenderJob {
-            compiled: &*compiled,
+            compiled: &compiled,
             config: &config,
             snapshots: &snapshots,
             fleet: &fleet,

@@ -13,7 +13,7 @@ use haptic_model::{
     default_certificate,
     external_names::{self, ExternalNames, Resolved},
 };
-use haptic_render::{Compiled, RenderJob, RenderLimits, Templates, render};
+use haptic_render::{Program, RenderJob, RenderLimits, Templates, render};
 use integration_tests::{
     certificate::{self, Certificate},
     program::{self, HaproxySeries},
@@ -288,7 +288,7 @@ fn rendered(
     let compiled = compiled(&config.spec)?;
     let limits = RenderLimits::default();
     let rendered = render(&RenderJob {
-        compiled: &*compiled,
+        compiled: &compiled,
         config: &config,
         snapshots: &snapshots,
         fleet: &fleet,
@@ -299,8 +299,8 @@ fn rendered(
 }
 
 /// The templates of `spec`, compiled once in this process: most tests have those of the libraries alone.
-pub fn compiled(spec: &HAProxyTemplateConfigSpec) -> Result<Arc<dyn Compiled>, Vec<Diagnostic>> {
-    static COMPILED: LazyLock<Mutex<HashMap<Templates, Arc<dyn Compiled>>>> = LazyLock::new(Mutex::default);
+pub fn compiled(spec: &HAProxyTemplateConfigSpec) -> Result<Arc<Program>, Vec<Diagnostic>> {
+    static COMPILED: LazyLock<Mutex<HashMap<Templates, Arc<Program>>>> = LazyLock::new(Mutex::default);
     let templates = Templates::of(spec);
     let mut all = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = all.get(&templates) {

@@ -11,7 +11,7 @@ use haptic_model::{
     Snapshot, Snapshots, pipeline::Rendered,
 };
 use haptic_render::{
-    Checked, Compiled, RenderJob, RenderLimits, Renderer, compile, quarantine::QuarantinedRender,
+    Checked, Program, RenderJob, RenderLimits, Renderer, compile, quarantine::QuarantinedRender,
 };
 use serde_json::json;
 use std::{
@@ -31,7 +31,7 @@ const MOST_CHECKS: usize = 40;
 pub struct Stages {
     stores: BTreeMap<Arc<str>, Snapshot>,
     config: Arc<ActiveConfig>,
-    compiled: Arc<dyn Compiled>,
+    compiled: Arc<Program>,
     renderer: Renderer,
     quarantine: QuarantineState,
     good: Option<Arc<Rendered>>,
@@ -205,7 +205,7 @@ impl Stages {
         let generation = Generation(self.generation);
         let (snapshots, fleet, limits) = (self.snapshots(), Fleet::default(), RenderLimits::default());
         let job = RenderJob {
-            compiled: &*self.compiled,
+            compiled: &self.compiled,
             config: &self.config,
             snapshots: &snapshots,
             fleet: &fleet,

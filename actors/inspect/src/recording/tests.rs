@@ -133,7 +133,7 @@ impl Past {
         }
         let compiled = compile(&self.config.spec).unwrap();
         let rendered = haptic_render::render(&RenderJob {
-            compiled: &*compiled,
+            compiled: &compiled,
             config: &self.config,
             snapshots: &snapshots,
             fleet: &self.fleet,

@@ -8,7 +8,7 @@ use haptic_model::{
     ActiveConfig, Bundle, Diagnostic, FileKey, Fleet, Object, ObjectRef, Snapshot, Snapshots,
 };
 use haptic_render::{
-    Compiled, RenderInput, RenderJob, RenderLimits, block_cache::BlockCache, framing, render,
+    Program, RenderInput, RenderJob, RenderLimits, block_cache::BlockCache, framing, render,
 };
 use haptic_routes::Routes;
 use serde_json::{Value, json};
@@ -129,7 +129,7 @@ impl Setup {
         Snapshots::new(self.stores.iter().map(|(n, s)| (n.clone(), Arc::new(s.clone()))).collect())
     }
 
-    pub fn compile(&self) -> Result<Arc<dyn Compiled>, Vec<Diagnostic>> {
+    pub fn compile(&self) -> Result<Arc<Program>, Vec<Diagnostic>> {
         haptic_render::compile(&self.config().spec)
     }
 

@@ -154,7 +154,7 @@ pub fn measure(dataset: Dataset, dir: &Path, into: &mut Scope<'_>) -> Outcome {
         let fleet = Fleet::of_version(VERSION);
         let render = |renderer: &mut Renderer, snapshots: &Snapshots| {
             renderer.render(&RenderJob {
-                compiled: &*compiled,
+                compiled: &compiled,
                 config: &config,
                 snapshots,
                 fleet: &fleet,

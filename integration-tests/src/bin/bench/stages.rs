@@ -8,7 +8,7 @@ use haptic_model::{
     Snapshots, config::Credentials,
 };
 use haptic_render::{
-    Compiled, RenderInput, RenderJob, RenderLimits, Renderer, bundle::context, compile, encode::encode,
+    Program, RenderInput, RenderJob, RenderLimits, Renderer, bundle::context, compile, encode::encode,
 };
 use haptic_routes::Routes;
 use haptic_text::Sensitive;
@@ -53,9 +53,9 @@ pub fn measure(dataset: Dataset, dir: &Path, into: &mut Scope<'_>) -> Outcome {
         Fleet { versions: vec![VERSION], common: Some(Capabilities::of(VERSION)), ..Fleet::default() };
 
     let changed = after_change(&config, &snapshots, changed_slice(dataset))?;
-    let (bundle, changed) = render(&*compiled, &config, (&snapshots, &changed), &fleet, into)?;
+    let (bundle, changed) = render(&compiled, &config, (&snapshots, &changed), &fleet, into)?;
     into.add("bundle_mb", megabytes(bundle.size()));
-    settle_alone(&*compiled, &config, &snapshots, &fleet, into)?;
+    settle_alone(&compiled, &config, &snapshots, &fleet, into)?;
     digests(&bundle, into);
     check(&bundle, into)?;
     check_change(&bundle, &changed, into)?;
@@ -80,7 +80,7 @@ pub fn compare_languages(dataset: Dataset, into: &mut Scope<'_>) -> Outcome {
         let fleet = Fleet::of_version(VERSION);
         let render = |renderer: &mut Renderer, snapshots| {
             renderer.render(&RenderJob {
-                compiled: &*compiled,
+                compiled: &compiled,
                 config: &config,
                 snapshots,
                 fleet: &fleet,
@@ -115,7 +115,7 @@ pub fn compare_languages(dataset: Dataset, into: &mut Scope<'_>) -> Outcome {
 
 /// A render of everything, and one after a single endpoint changed; the bundles before and after that change.
 fn render(
-    compiled: &dyn Compiled,
+    compiled: &Program,
     config: &ActiveConfig,
     (before, after): (&Snapshots, &Snapshots),
     fleet: &Fleet,
@@ -136,7 +136,7 @@ fn render(
 
 /// The provenance pass, over all files one after another.
 fn settle_alone(
-    compiled: &dyn Compiled,
+    compiled: &Program,
     config: &ActiveConfig,
     snapshots: &Snapshots,
     fleet: &Fleet,
