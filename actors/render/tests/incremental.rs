@@ -299,7 +299,7 @@ fn object_of(reference: Arc<ObjectRef>, service: &str, value: Option<&str>) -> O
         let paths = json!([{"path": format!("/{value}"), "pathType": "Exact", "backend": backend}]);
         json["spec"]["rules"] = json!([{"host": service, "http": {"paths": paths}}]);
     }
-    Object { version: 0, json: serde_json::to_vec(&json).unwrap().into(), reference }
+    Object::new(reference, &json)
 }
 
 /// Mostly harmless values; a few that a template or the encoder refuses.
@@ -385,16 +385,7 @@ impl World {
 }
 
 fn pod(number: u8) -> HaproxyPod {
-    HaproxyPod {
-        namespace: "n".into(),
-        name: format!("pod-{number}").into(),
-        uid: "u".into(),
-        address: [10, 0, 0, number].into(),
-        other_addresses: Vec::new(),
-        node_addresses: Vec::new(),
-        host_ports: Vec::new(),
-        port: 5555,
-    }
+    HaproxyPod::at("n", &format!("pod-{number}"), ([10, 0, 0, number], 5555))
 }
 
 impl Sketch {

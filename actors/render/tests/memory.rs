@@ -161,8 +161,7 @@ fn snapshots(config: &ActiveConfig, objects: impl Iterator<Item = Value>) -> Sna
         let (namespace, own) = (text("/metadata/namespace"), text("/metadata/name"));
         let service = text("/metadata/labels/kubernetes.io~1service-name");
         let key = [namespace, if name == "endpoints" { service } else { own }].map(Arc::from);
-        let reference = Arc::new(ObjectRef::new(name, namespace, own));
-        let object = Object { reference, version: 0, json: object.to_string().into_bytes().into() };
+        let object = Object::new(ObjectRef::new(name, namespace, own), &object);
         stores.get_mut(name.as_str()).unwrap().apply(object, key.into());
     }
     let synced = |mut store: Snapshot| {

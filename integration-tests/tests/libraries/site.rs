@@ -340,17 +340,8 @@ fn names_of(manifests: &[Value]) -> ExternalNames {
 /// The pods of the fleet: "manifests" of kind HaproxyPod, with an address.
 fn pods_of(manifests: &[Value]) -> Vec<HaproxyPod> {
     let pods = manifests.iter().filter(|manifest| manifest["kind"] == "HaproxyPod");
-    let pod = |pod: &Value| HaproxyPod {
-        namespace: "edge".into(),
-        name: "haproxy".into(),
-        uid: "haproxy".into(),
-        address: serde_json::from_value(pod["address"].clone()).unwrap(),
-        other_addresses: Vec::new(),
-        node_addresses: Vec::new(),
-        host_ports: Vec::new(),
-        port: 5555,
-    };
-    pods.map(pod).collect()
+    let address = |pod: &Value| serde_json::from_value::<IpAddr>(pod["address"].clone()).unwrap();
+    pods.map(|pod| HaproxyPod::at("edge", "haproxy", (address(pod), 5555))).collect()
 }
 
 /// What a user writes, and what makes tests possible side by side.
@@ -421,8 +412,7 @@ pub fn with_objects(config: &ActiveConfig, beside: &Snapshots, objects: &[Value]
             let (namespace, own) = (text("/metadata/namespace"), text("/metadata/name"));
             let service = text("/metadata/labels/kubernetes.io~1service-name");
             let key = [namespace, if name == "endpoints" { service } else { own }];
-            let reference = Arc::new(ObjectRef::new(name, namespace, own));
-            let object = Object { reference, version: 0, json: object.to_string().into_bytes().into() };
+            let object = Object::new(ObjectRef::new(name, namespace, own), object);
             store.apply(object, key.iter().map(|k| Arc::from(*k)).collect());
         }
         store.set_synced();

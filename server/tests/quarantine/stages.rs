@@ -7,8 +7,8 @@ use haptic_attribution::{
     quarantine::{QuarantineState, RenderTiming},
 };
 use haptic_model::{
-    ActiveConfig, Bundle, Diagnostic, FailureReport, Fleet, Generation, Object, ObjectRef, Severity,
-    Snapshot, Snapshots, pipeline::Rendered,
+    ActiveConfig, Bundle, Diagnostic, FailureReport, Fleet, Generation, ObjectRef, Severity, Snapshot,
+    Snapshots, pipeline::Rendered,
 };
 use haptic_render::{
     Checked, Program, RenderJob, RenderLimits, Renderer, compile, quarantine::QuarantinedRender,
@@ -86,12 +86,7 @@ impl Stages {
     /// The same in another namespace.
     pub fn put_in(&mut self, namespace: &str, resource: &str, name: &str, word: &str) {
         let object = json!({"metadata": {"namespace": namespace, "name": name}, "word": word});
-        let object = Object {
-            reference: Arc::new(ObjectRef::new(resource, namespace, name)),
-            version: 0,
-            json: serde_json::to_vec(&object).unwrap().into(),
-        };
-        self.stores.get_mut(resource).unwrap().apply(object, [namespace.into(), name.into()].into());
+        self.stores.get_mut(resource).unwrap().put(ObjectRef::new(resource, namespace, name), &object);
     }
 
     pub fn delete(&mut self, resource: &str, name: &str) {

@@ -82,11 +82,7 @@ impl Setup {
         key: &[&str],
         object: Value,
     ) -> Self {
-        let object = Object {
-            reference: Arc::new(ObjectRef::new(resource, namespace, name)),
-            version: 0,
-            json: serde_json::to_vec(&object).unwrap().into(),
-        };
+        let object = Object::new(ObjectRef::new(resource, namespace, name), &object);
         let key = key.iter().map(|k| Arc::from(*k)).collect();
         self.stores.get_mut(resource).expect("a store of that name").apply(object, key);
         self

@@ -80,10 +80,8 @@ impl World {
     fn apply(&mut self, kind: &str, object: &Value) {
         let resource = RESOURCES.iter().find(|(_, known, _)| *known == kind).unwrap().0;
         let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
-        let reference = Arc::new(ObjectRef::new(resource, text("namespace"), text("name")));
-        let key = [reference.namespace.clone(), reference.name.clone()].into();
-        let json = object.to_string().into_bytes().into();
-        self.stores.get_mut(resource).unwrap().apply(Object { reference, version: 0, json }, key);
+        let reference = ObjectRef::new(resource, text("namespace"), text("name"));
+        self.stores.get_mut(resource).unwrap().put(reference, object);
     }
 
     /// As whoever writes statuses does.
@@ -94,8 +92,7 @@ impl World {
             store.entry(namespace, name).map(|(object, key)| (object.clone(), key.clone())).unwrap();
         let mut value = object.value().unwrap();
         value["status"] = json!({"written": value["status"]["written"].as_u64().unwrap_or_default() + 1});
-        let json = value.to_string().into_bytes().into();
-        store.apply_beside_status(Object { json, ..Object::clone(&object) }, key, true);
+        store.apply_beside_status(Object::new(object.reference.clone(), &value), key, true);
     }
 
     fn delete(&mut self, kind: &str, name: &NamespacedName) {
