@@ -8,7 +8,7 @@ use crate::{
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use haptic_model::{
     ActiveConfig, Bundle, Capabilities, Diagnostic, Fleet, HAProxyTemplateConfigSpec, HaproxyPod,
-    HaproxyVersion, Layout, Object, ObjectRef, Snapshot, Snapshots,
+    HaproxyVersion, Object, ObjectRef, Snapshot, Snapshots,
     crd::WatchedResource,
     default_certificate,
     external_names::{self, ExternalNames, Resolved},
@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, HashMap},
     io::{Read as _, Write as _},
-    net::SocketAddr,
+    net::{IpAddr, SocketAddr},
     os::unix::net::UnixStream,
     path::Path,
     process::{Child, Command, Stdio},
@@ -363,15 +363,7 @@ pub fn spec(http: u16, https: u16, health: u16) -> Value {
 pub fn configuration(spec: &Value) -> ActiveConfig {
     let candidate =
         haptic_config::parse(&spec.to_string(), "edge.yaml").unwrap_or_else(|e| panic!("{}", sentences(&e)));
-    ActiveConfig {
-        name: candidate.name,
-        namespace: candidate.namespace,
-        resource_generation: 1,
-        revision: 1,
-        spec: candidate.spec,
-        layout: Layout::default(),
-        credentials: vec![],
-    }
+    ActiveConfig::of(&candidate.name, &candidate.namespace, Arc::unwrap_or_clone(candidate.spec))
 }
 
 /// Services with their endpoints, our default class, a certificate.
