@@ -141,9 +141,6 @@ impl Spoken {
 }
 
 /// Renders of everything and after one Ingress changed, and of both what the route model takes; checks of what is to be migrated.
-///
-/// # Errors
-/// A configuration is invalid, or cannot be rendered with `dataset`.
 pub fn measure(dataset: Dataset, dir: &Path, into: &mut Scope<'_>) -> Outcome {
     let mut of_own = None;
     for spoken in &WAYS {

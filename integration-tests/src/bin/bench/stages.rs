@@ -4,14 +4,12 @@ use crate::{dataset::Dataset, figures::Scope, progress::say, statistics::millise
 use haptic_deploy::planner::{RunningView, Verdict, plan};
 use haptic_haproxy::Document;
 use haptic_model::{
-    ActiveConfig, Bundle, BundleFile, Capabilities, Diagnostic, Fleet, HaproxyVersion, Layout, Snapshot,
-    Snapshots, config::Credentials,
+    ActiveConfig, Bundle, BundleFile, Capabilities, Diagnostic, Fleet, HaproxyVersion, Snapshot, Snapshots,
 };
 use haptic_render::{
     Program, RenderInput, RenderJob, RenderLimits, Renderer, bundle::context, compile, encode::encode,
 };
 use haptic_routes::Routes;
-use haptic_text::Sensitive;
 use haptic_validate::{
     folder,
     syntax::{self, Syntax},
@@ -40,9 +38,6 @@ pub const VERSION: HaproxyVersion = HaproxyVersion::new(3, 4);
 const NAMESPACE: &str = "bench";
 
 /// Measures all stages with `dataset`.
-///
-/// # Errors
-/// The configuration is invalid, or a stage refuses what the one before made.
 pub fn measure(dataset: Dataset, dir: &Path, into: &mut Scope<'_>) -> Outcome {
     let config = active_config(dir)?;
     let (taken, snapshots) = timed(|| stores(&config, dataset.manifests()));
@@ -63,9 +58,6 @@ pub fn measure(dataset: Dataset, dir: &Path, into: &mut Scope<'_>) -> Outcome {
 }
 
 /// One configuration in two languages: the whole render of each and that after one change, which print the same.
-///
-/// # Errors
-/// A configuration is invalid, or cannot be rendered with `dataset`.
 pub fn compare_languages(dataset: Dataset, into: &mut Scope<'_>) -> Outcome {
     let (mut whole, mut kept) = (Vec::new(), Vec::new());
     for (language, file) in
@@ -234,15 +226,7 @@ fn active_config(dir: &Path) -> Outcome<ActiveConfig> {
 
 pub fn config_of(file: &Path) -> Outcome<ActiveConfig> {
     let candidate = haptic_config::load_file(file).map_err(|problems| refused(&problems))?;
-    Ok(ActiveConfig {
-        layout: Layout::of(&candidate.spec.dataplane).map_err(Failure::new)?,
-        name: candidate.name,
-        namespace: candidate.namespace,
-        resource_generation: 0,
-        revision: 1,
-        spec: candidate.spec,
-        credentials: vec![Credentials { username: String::new(), password: Sensitive::new(String::new()) }],
-    })
+    candidate.as_if_active().map(Arc::unwrap_or_clone).map_err(Failure::new)
 }
 
 /// The stores that the watches would fill.
