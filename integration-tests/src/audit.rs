@@ -36,9 +36,6 @@ pub struct Request {
 }
 
 /// The requests in the log `file`.
-///
-/// # Errors
-/// It cannot be read.
 pub fn read(file: &Path) -> Outcome<Vec<Request>> {
     let text = fs::read_to_string(file)?;
     // The last line may be half written.

@@ -31,17 +31,11 @@ pub struct Backend {
 
 impl Backend {
     /// Starts a backend that answers at once.
-    ///
-    /// # Errors
-    /// The address is in use.
     pub async fn start(name: &str, address: Ipv4Addr) -> Outcome<Self> {
         Self::slow(name, address, Duration::ZERO).await
     }
 
     /// Starts a backend that answers after `delay`.
-    ///
-    /// # Errors
-    /// The address is in use.
     pub async fn slow(name: &str, address: Ipv4Addr, delay: Duration) -> Outcome<Self> {
         let listener = TcpListener::bind((address, BACKEND_PORT)).await;
         let listener = listener.map_err(|e| Failure::new(format!("backend {name} at {address}: {e}")))?;

@@ -15,17 +15,11 @@ pub struct Certificate {
 }
 
 /// A new certificate for `host`, signed by itself. Two for the same host differ.
-///
-/// # Errors
-/// `host` is not a host name.
 pub fn for_host(host: &str) -> Outcome<Certificate> {
     signed_by_itself(host, &KeyPair::generate()?)
 }
 
 /// The same with a key that not everybody takes.
-///
-/// # Errors
-/// `host` is not a host name.
 pub fn with_ed25519(host: &str) -> Outcome<Certificate> {
     signed_by_itself(host, &KeyPair::generate_for(&PKCS_ED25519)?)
 }
@@ -44,9 +38,6 @@ pub struct Authority {
 
 impl Authority {
     /// A new one of that name.
-    ///
-    /// # Errors
-    /// None in practice.
     pub fn new(name: &str) -> Outcome<Self> {
         let key = KeyPair::generate()?;
         let mut params = CertificateParams::default();
@@ -57,17 +48,11 @@ impl Authority {
     }
 
     /// A new certificate for `names`.
-    ///
-    /// # Errors
-    /// A name is neither an address nor a host name.
     pub fn sign(&self, names: &[String]) -> Outcome<Certificate> {
         self.sign_with(CertificateParams::new(names.to_vec())?)
     }
 
     /// The same, and it is over already.
-    ///
-    /// # Errors
-    /// A name is neither an address nor a host name.
     pub fn sign_expired(&self, names: &[String]) -> Outcome<Certificate> {
         let mut params = CertificateParams::new(names.to_vec())?;
         params.not_after = rcgen::date_time_ymd(2020, 1, 1);
@@ -75,9 +60,6 @@ impl Authority {
     }
 
     /// A new certificate of a client: its common name, and names that are host names, e-mail addresses and URIs.
-    ///
-    /// # Errors
-    /// A name is none of these.
     pub fn sign_client(&self, common_name: &str, names: &[&str]) -> Outcome<Certificate> {
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::OrganizationName, "Shop, Inc.");
@@ -103,18 +85,12 @@ impl Authority {
 }
 
 /// A certificate for the API server at `names`, and the certificate of the authority that signed it, in PEM.
-///
-/// # Errors
-/// A name is neither an address nor a host name.
 pub fn for_api_server(names: &[String]) -> Outcome<(Certificate, String)> {
     let authority = Authority::new("journeys")?;
     Ok((authority.sign(names)?, authority.pem))
 }
 
 /// A new private key, and its public key, both in PEM.
-///
-/// # Errors
-/// None in practice.
 pub fn key_pair() -> Outcome<(String, String)> {
     let pair = KeyPair::generate()?;
     Ok((pair.serialize_pem(), pair.public_key_pem()))

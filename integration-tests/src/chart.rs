@@ -89,9 +89,6 @@ impl Release {
     }
 
     /// The objects of the installed release, as helm remembers them.
-    ///
-    /// # Errors
-    /// It is not installed.
     pub async fn manifest(&self) -> Outcome<Vec<Value>> {
         let mut helm = self.command("get")?;
         let manifest = helm.args(["manifest", &self.name, "--namespace", &self.namespace]);
@@ -122,9 +119,6 @@ impl Release {
 }
 
 /// helm of `version` with its files in `dir`, knowing nothing of the user's.
-///
-/// # Errors
-/// There is none.
 pub fn command(version: Helm, dir: &Path) -> Outcome<Command> {
     let mut helm = Command::new(program::helm(version)?);
     helm.env("HELM_CACHE_HOME", dir).env("HELM_CONFIG_HOME", dir).env("HELM_DATA_HOME", dir);
@@ -139,9 +133,6 @@ fn documents(yaml: &str) -> Outcome<Vec<Value>> {
 }
 
 /// The one object of `kind` whose name ends with `name`.
-///
-/// # Errors
-/// There is none, or more than one.
 pub fn the<'a>(objects: &'a [Value], kind: &str, name: &str) -> Outcome<&'a Value> {
     let named = |object: &&Value| {
         object["kind"] == kind && object["metadata"]["name"].as_str().is_some_and(|n| n.ends_with(name))

@@ -100,17 +100,11 @@ impl Cluster {
     }
 
     /// What service accounts have asked of the API server until now.
-    ///
-    /// # Errors
-    /// The audit log cannot be read.
     pub fn audit(&self) -> Outcome<Vec<Request>> {
         audit::read(&self.dir.join(AUDIT_LOG))
     }
 
     /// Ends the API server without asking; everything it knew stays in etcd.
-    ///
-    /// # Errors
-    /// It does not run.
     pub async fn stop_api_server(&self) -> Outcome {
         let running = self.api_server.lock().unwrap_or_else(PoisonError::into_inner).take();
         running.ok_or_else(|| Failure::new("the API server does not run"))?.kill().await
@@ -127,9 +121,6 @@ impl Cluster {
     }
 
     /// Server-side apply, as `kubectl apply --server-side --force-conflicts`; without a namespace in the manifest, into `namespace`.
-    ///
-    /// # Errors
-    /// The API server's refusal.
     pub async fn apply(&self, namespace: &str, manifest: &Value) -> Outcome<DynamicObject> {
         let object: DynamicObject = serde_json::from_value(manifest.clone())?;
         let api = self.api(namespace, &object).await?;
@@ -138,9 +129,6 @@ impl Cluster {
     }
 
     /// Changes the status of the object that `manifest` names.
-    ///
-    /// # Errors
-    /// The API server's refusal.
     pub async fn set_status(&self, namespace: &str, manifest: &Value, status: &Value) -> Outcome {
         let object: DynamicObject = serde_json::from_value(manifest.clone())?;
         let api = self.api(namespace, &object).await?;
@@ -149,9 +137,6 @@ impl Cluster {
     }
 
     /// Deletes the object that `manifest` names, at once.
-    ///
-    /// # Errors
-    /// The API server's refusal.
     pub async fn delete(&self, namespace: &str, manifest: &Value) -> Outcome {
         let object: DynamicObject = serde_json::from_value(manifest.clone())?;
         let api = self.api(namespace, &object).await?;
@@ -160,18 +145,12 @@ impl Cluster {
     }
 
     /// The object that `manifest` names, as the API server has it now.
-    ///
-    /// # Errors
-    /// It is not there.
     pub async fn get(&self, namespace: &str, manifest: &Value) -> Outcome<DynamicObject> {
         let object: DynamicObject = serde_json::from_value(manifest.clone())?;
         Ok(self.api(namespace, &object).await?.get(&object.name_any()).await?)
     }
 
     /// Applies every document of `yaml`, and waits until the resources that it defines are served.
-    ///
-    /// # Errors
-    /// It is not YAML, or refused.
     pub async fn install_definitions(&self, yaml: &str) -> Outcome {
         for definition in serde_saphyr::from_multiple::<Value>(yaml)? {
             self.apply("", &definition).await?;

@@ -41,9 +41,6 @@ pub struct Received {
 
 impl Collector {
     /// Starts one on a free port.
-    ///
-    /// # Errors
-    /// There is none.
     pub async fn start() -> Outcome<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let (address, received) = (listener.local_addr()?, Arc::new(Mutex::new(Received::default())));

@@ -29,9 +29,6 @@ pub struct Configuration {
 
 impl Configuration {
     /// The built-in libraries, for `namespace`.
-    ///
-    /// # Errors
-    /// One is missing or no YAML.
     pub fn libraries(namespace: &str) -> Outcome<Self> {
         let mut manifest = read("fixtures/ingress/config.yaml")?;
         let mut watched = Map::new();
@@ -59,9 +56,6 @@ impl Configuration {
     }
 
     /// The one that is written by hand, for `namespace`.
-    ///
-    /// # Errors
-    /// It is missing or no YAML.
     pub fn by_hand(namespace: &str) -> Outcome<Self> {
         Ok(Self::of(read("fixtures/by-hand/config.yaml")?, namespace))
     }

@@ -67,9 +67,6 @@ pub struct Container<'a> {
 
 impl Container<'_> {
     /// Starts it with `more` arguments; its log is `NAME.log`.
-    ///
-    /// # Errors
-    /// It names what does not exist, or cannot be started.
     pub async fn start(&self, more: &[String]) -> Outcome<Process> {
         let container = &self.spec["containers"][0];
         let mounts = self.mounts(container).await?;
@@ -191,9 +188,6 @@ fn owns_users() -> Outcome<bool> {
 }
 
 /// E.g. `data: base64` of a Secret's `key`, decoded.
-///
-/// # Errors
-/// There is no such key.
 pub fn secret_value(secret: &Value, key: &str) -> Outcome<String> {
     let encoded =
         secret["data"][key].as_str().ok_or_else(|| Failure::new(format!("the Secret has no {key}")))?;
@@ -201,9 +195,6 @@ pub fn secret_value(secret: &Value, key: &str) -> Outcome<String> {
 }
 
 /// What ENV of the Dockerfile says.
-///
-/// # Errors
-/// There is none.
 pub fn image_environment() -> Outcome<BTreeMap<String, String>> {
     image::environment()
 }

@@ -53,9 +53,6 @@ pub struct Start {
 
 impl Controller {
     /// Starts one; does not wait for anything.
-    ///
-    /// # Errors
-    /// It cannot be started.
     pub fn start(start: Start) -> Outcome<Self> {
         let (program, before) = start.words.split_first().ok_or_else(|| Failure::new("nothing to start"))?;
         let mut command = Command::new(program);
@@ -73,9 +70,6 @@ impl Controller {
     }
 
     /// It crashes, and is started again in the same pod.
-    ///
-    /// # Errors
-    /// There is no `haptic` any more.
     pub async fn crash(self) -> Outcome<Self> {
         let start = self.start.clone();
         self.kill().await?;
@@ -100,11 +94,7 @@ impl Controller {
     /// # Errors
     /// It is not, or does not answer: what it says instead.
     pub async fn is_live_and_ready(&self) -> Outcome {
-        for path in ["/livez?verbose", "/readyz?verbose"] {
-            let answer = http::get(self.health(), "controller", path).await?;
-            ensure(answer.status == 200, format!("{path}: {} {}", answer.status, answer.body))?;
-        }
-        Ok(())
+        self.is_healthy(["/livez?verbose", "/readyz?verbose"]).await
     }
 
     /// Asks once: whether it says that it is live, by both names.
@@ -112,7 +102,11 @@ impl Controller {
     /// # Errors
     /// It is not, or does not answer: what it says instead.
     pub async fn is_live(&self) -> Outcome {
-        for path in ["/livez?verbose", "/healthz?verbose"] {
+        self.is_healthy(["/livez?verbose", "/healthz?verbose"]).await
+    }
+
+    async fn is_healthy(&self, paths: [&str; 2]) -> Outcome {
+        for path in paths {
             let answer = http::get(self.health(), "controller", path).await?;
             ensure(answer.status == 200, format!("{path}: {} {}", answer.status, answer.body))?;
         }
@@ -126,9 +120,6 @@ impl Controller {
     }
 
     /// Waits until its log contains `words`.
-    ///
-    /// # Errors
-    /// It never does.
     pub async fn says(&self, words: &str) -> Outcome {
         eventually(format!("the controller's log says {words:?}"), async || {
             ensure(self.process.printed().contains(words), "it does not")
@@ -137,9 +128,6 @@ impl Controller {
     }
 
     /// What it says of its actor `name`.
-    ///
-    /// # Errors
-    /// It does not answer, or has none.
     pub async fn actor(&self, name: &str) -> Outcome<Value> {
         let answer = self.debug_actors().await?;
         let mut actors = answer["actors"].as_array().into_iter().flatten();
@@ -148,9 +136,6 @@ impl Controller {
     }
 
     /// What its deployments are doing, by name of their actors: `applying`.
-    ///
-    /// # Errors
-    /// It does not answer.
     pub async fn deployments(&self) -> Outcome<BTreeMap<String, String>> {
         let answer = self.debug_actors().await?;
         let actors = answer["actors"].as_array().into_iter().flatten();
@@ -167,9 +152,6 @@ impl Controller {
     }
 
     /// A page of `/debug`.
-    ///
-    /// # Errors
-    /// It does not answer, or has no such page.
     pub async fn debug_page(&self, path: &str) -> Outcome<String> {
         let answer = http::get(self.debug(), "controller", path).await?;
         answer.has_status(200)?;
@@ -177,18 +159,12 @@ impl Controller {
     }
 
     /// What it answers to a path of `/debug`: status and body.
-    ///
-    /// # Errors
-    /// It does not answer.
     pub async fn debug_answer(&self, path: &str) -> Outcome<(u16, String)> {
         let answer = http::get(self.debug(), "controller", path).await?;
         Ok((answer.status, answer.body))
     }
 
     /// All its metrics.
-    ///
-    /// # Errors
-    /// It does not answer.
     pub async fn metrics(&self) -> Outcome<String> {
         let answer = http::get((self.address, METRICS_PORT).into(), "controller", "/metrics").await?;
         answer.has_status(200)?;
@@ -196,9 +172,6 @@ impl Controller {
     }
 
     /// The sum of a metric over all its labels.
-    ///
-    /// # Errors
-    /// It does not answer.
     pub async fn metric_sum(&self, name: &str) -> Outcome<f64> {
         let labelled = format!("{name}{{");
         let metrics = self.metrics().await?;
@@ -210,16 +183,6 @@ impl Controller {
         Ok(serde_json::from_str(&self.debug_page("/debug/actors").await?)?)
     }
 
-    /// A page of its `/debug`.
-    ///
-    /// # Errors
-    /// It does not answer, or has none.
-    pub async fn page(&self, path: &str) -> Outcome<String> {
-        let answer = http::get(self.debug(), "controller", path).await?;
-        answer.has_status(200)?;
-        Ok(answer.body)
-    }
-
     /// The address of its `/debug`, as `haptic status --url` takes it.
     #[must_use]
     pub fn debug_url(&self) -> String {
@@ -227,9 +190,6 @@ impl Controller {
     }
 
     /// What `haptic status` prints of it, and its exit code.
-    ///
-    /// # Errors
-    /// There is no `haptic`.
     pub async fn status(&self) -> Outcome<(Option<i32>, String)> {
         let mut command = Command::new(program::haptic()?);
         let done = command.args(["status", "--url", &self.debug_url()]).output().await?;
@@ -244,9 +204,6 @@ impl Controller {
     }
 
     /// Its actors by name, each with how often it was restarted.
-    ///
-    /// # Errors
-    /// It does not answer.
     pub async fn actors(&self) -> Outcome<BTreeMap<String, u64>> {
         let answer = self.debug_actors().await?;
         let actors = answer["actors"].as_array().into_iter().flatten();
@@ -255,9 +212,6 @@ impl Controller {
     }
 
     /// Why it is not ready, in its own words.
-    ///
-    /// # Errors
-    /// It does not answer, or is ready.
     pub async fn why_not_ready(&self) -> Outcome<String> {
         let answer = http::get(self.health(), "controller", "/readyz?verbose").await?;
         answer.has_status(503)?;
@@ -280,60 +234,37 @@ impl Controller {
     }
 
     /// Waits for its end by itself: its exit code and all it printed.
-    ///
-    /// # Errors
-    /// It goes on.
     pub async fn ended(&mut self) -> Outcome<(i32, String)> {
         let code = self.process.ended(PATIENCE).await?;
         Ok((code, self.process.printed()))
     }
 
     /// Makes `actor` panic; a debug build can.
-    ///
-    /// # Errors
-    /// There is no such actor.
     pub async fn panic(&self, actor: &str) -> Outcome {
         self.make("panic", actor).await
     }
 
     /// Makes `actor` block its thread until [`Controller::unblock`]; a debug build can.
-    ///
-    /// # Errors
-    /// There is no such actor.
     pub async fn block(&self, actor: &str) -> Outcome {
         self.make("block", actor).await
     }
 
     /// Lets `actor` go on.
-    ///
-    /// # Errors
-    /// There is no such actor.
     pub async fn unblock(&self, actor: &str) -> Outcome {
         self.make("unblock", actor).await
     }
 
     /// Tells its observers so many events at once; a debug build can.
-    ///
-    /// # Errors
-    /// It does not answer.
     pub async fn flood(&self, events: usize) -> Outcome {
         self.make("flood", &events.to_string()).await
     }
 
     /// What it says has happened, oldest first.
-    ///
-    /// # Errors
-    /// It does not answer.
     pub async fn events(&self) -> Outcome<Vec<Value>> {
-        let answer = http::get(self.debug(), "controller", "/debug/events").await?;
-        answer.has_status(200)?;
-        Ok(serde_json::from_str(&answer.body)?)
+        Ok(serde_json::from_str(&self.debug_page("/debug/events").await?)?)
     }
 
     /// `method` on `/debug/log-level` and `path` behind it; what it says of the level then.
-    ///
-    /// # Errors
-    /// It refuses.
     pub async fn log_level(&self, method: &str, path: &str) -> Outcome<Value> {
         let mut connection = Connection::open(self.debug(), None).await?;
         let path = format!("/debug/log-level{path}");
@@ -350,9 +281,6 @@ impl Controller {
     }
 
     /// The value of one of its metrics, with its labels; 0 before it was counted.
-    ///
-    /// # Errors
-    /// It does not answer.
     pub async fn metric(&self, name: &str) -> Outcome<f64> {
         let metrics = self.metrics().await?;
         let value = metrics.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
@@ -360,25 +288,16 @@ impl Controller {
     }
 
     /// Stops it, without its notice, until [`Controller::resume`].
-    ///
-    /// # Errors
-    /// It has ended.
     pub fn pause(&self) -> Outcome {
         self.process.pause()
     }
 
     /// Lets it go on after [`Controller::pause`].
-    ///
-    /// # Errors
-    /// It has ended.
     pub fn resume(&self) -> Outcome {
         self.process.resume()
     }
 
     /// Ends it without asking.
-    ///
-    /// # Errors
-    /// The kernel refuses.
     pub async fn kill(self) -> Outcome {
         self.process.kill().await
     }

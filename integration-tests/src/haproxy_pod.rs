@@ -85,9 +85,6 @@ pub struct HaproxyPod {
 
 impl HaproxyPod {
     /// Starts agent and HAProxy with their files in `dir`, then creates the Pod object.
-    ///
-    /// # Errors
-    /// A part is missing, the address is in use, or the agent does not answer.
     pub async fn start(name: &str, address: Ipv4Addr, dir: PathBuf, spec: PodSpec) -> Outcome<Self> {
         fs::create_dir_all(&dir)?;
         let wire = if spec.wired {
@@ -107,9 +104,6 @@ impl HaproxyPod {
     }
 
     /// Starts the agent, or the Data Plane API, on what the last one left in its folder; back when it answers.
-    ///
-    /// # Errors
-    /// It is running, or does not answer.
     pub async fn start_containers(&mut self) -> Outcome {
         if let Some(Containers::Sidecar(sidecar)) = &mut self.containers {
             sidecar.restart_api().await?;
@@ -161,9 +155,6 @@ impl HaproxyPod {
     }
 
     /// Gives the pod other credentials, as a changed Secret that is mounted.
-    ///
-    /// # Errors
-    /// The files cannot be written.
     pub async fn change_credentials(&mut self, credentials: (String, String)) -> Outcome {
         self.spec.credentials = credentials.clone();
         match &mut self.containers {
@@ -189,9 +180,6 @@ impl HaproxyPod {
     }
 
     /// Ends agent and HAProxy at once, as a crash of the container does. The Pod object and the files stay.
-    ///
-    /// # Errors
-    /// It does not run.
     pub async fn crash(&mut self) -> Outcome {
         match self.take()? {
             Containers::Agent(agent) => agent.kill().await,
@@ -200,9 +188,6 @@ impl HaproxyPod {
     }
 
     /// Ends the agent or the Data Plane API alone, without asking: its HAProxy goes on, and is found by the next one.
-    ///
-    /// # Errors
-    /// It does not run.
     pub async fn kill_agent(&mut self) -> Outcome {
         match self.take()? {
             Containers::Agent(agent) => agent.kill_alone().await,
@@ -215,9 +200,6 @@ impl HaproxyPod {
     }
 
     /// Ends the agent alone, and starts `program` as the next one on the same files.
-    ///
-    /// # Errors
-    /// It does not run, or the next one does not answer.
     pub async fn replace_agent(&mut self, program: PathBuf) -> Outcome {
         self.kill_agent().await?;
         self.spec.program = program;
@@ -244,9 +226,6 @@ impl HaproxyPod {
     }
 
     /// Its Data Plane API.
-    ///
-    /// # Errors
-    /// It has none.
     pub fn sidecar(&mut self) -> Outcome<&mut Sidecar> {
         match &mut self.containers {
             Some(Containers::Sidecar(sidecar)) => Ok(sidecar),
@@ -255,9 +234,6 @@ impl HaproxyPod {
     }
 
     /// Ends HAProxy alone, all its processes, under the agent's feet.
-    ///
-    /// # Errors
-    /// None runs.
     pub fn kill_haproxy(&self) -> Outcome {
         let killed = match &self.containers {
             Some(Containers::Agent(agent)) => agent.kill_descendants("haproxy"),
@@ -268,43 +244,28 @@ impl HaproxyPod {
     }
 
     /// Ends everything and deletes the Pod object: the pod is gone for good.
-    ///
-    /// # Errors
-    /// The API server's refusal.
     pub async fn remove(mut self) -> Outcome {
         self.crash().await?;
         self.spec.cluster.delete(&self.spec.namespace, &self.object()).await
     }
 
     /// Stops the agent without its notice: it takes connections and answers nothing. Its HAProxy goes on.
-    ///
-    /// # Errors
-    /// It does not run.
     pub fn hang(&self) -> Outcome {
         self.running()?.pause()
     }
 
     /// Lets the agent go on after [`HaproxyPod::hang`].
-    ///
-    /// # Errors
-    /// It does not run.
     pub fn go_on(&self) -> Outcome {
         self.running()?.resume()
     }
 
     /// The number of the agent's process.
-    ///
-    /// # Errors
-    /// It does not run.
     pub fn agent_process(&self) -> Outcome<u32> {
         Ok(self.running()?.id())
     }
 
     /// The worker that HAProxy's master has started last, and how often HAProxy was reloaded, as the agent tells them. There is
     /// none for a moment while the master starts itself anew.
-    ///
-    /// # Errors
-    /// It does not answer, or HAProxy is down.
     #[track_caller]
     pub fn worker(&self) -> impl Future<Output = Outcome<Worker>> {
         eventually(format!("{} has a worker", self.name), async || {
@@ -318,9 +279,6 @@ impl HaproxyPod {
     }
 
     /// HAProxy's answer to a command of its runtime API.
-    ///
-    /// # Errors
-    /// HAProxy is down.
     pub async fn runtime(&self, command: &str) -> Outcome<String> {
         if let Some(Containers::Sidecar(sidecar)) = &self.containers {
             return sidecar.runtime(command).await;
@@ -333,9 +291,6 @@ impl HaproxyPod {
     }
 
     /// The addresses of the servers that take requests, in backends whose name contains `backend`.
-    ///
-    /// # Errors
-    /// HAProxy is down.
     pub async fn in_service(&self, backend: &str) -> Outcome<Vec<String>> {
         let state = self.runtime("show servers state").await?;
         let servers = state.lines().map(|line| line.split(' ').collect::<Vec<_>>());
@@ -378,9 +333,6 @@ impl HaproxyPod {
     }
 
     /// One request over plain HTTP.
-    ///
-    /// # Errors
-    /// No answer.
     pub async fn get(&self, host: &str, path: &str) -> Outcome<Response> {
         http::get(self.http(), host, path).await
     }
@@ -431,9 +383,6 @@ impl HaproxyPod {
     }
 
     /// The newest leadership that the agent has seen: when its Lease was made, and its transitions.
-    ///
-    /// # Errors
-    /// It does not answer.
     pub async fn epoch(&self) -> Outcome<(i64, i64)> {
         let status = self.status().await?;
         let number = |field: &str| status["epoch"][field].as_i64();
@@ -459,9 +408,6 @@ impl HaproxyPod {
     }
 
     /// What the agent says of itself.
-    ///
-    /// # Errors
-    /// It does not answer.
     pub async fn status(&self) -> Outcome<Value> {
         if let Some(Containers::Sidecar(sidecar)) = &self.containers {
             return sidecar.status().await;

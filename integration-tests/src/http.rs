@@ -55,9 +55,6 @@ impl Response {
     }
 
     /// Fails unless this is a 200 of backend `name`.
-    ///
-    /// # Errors
-    /// What it is instead.
     #[track_caller]
     pub fn is_from(&self, name: &str) -> Outcome {
         ensure(
@@ -67,9 +64,6 @@ impl Response {
     }
 
     /// Fails unless its status is `status`.
-    ///
-    /// # Errors
-    /// What it is instead.
     #[track_caller]
     pub fn has_status(&self, status: u16) -> Outcome {
         ensure(self.status == status, format!("answer {} {:?}", self.status, self.body.trim()))
@@ -133,9 +127,6 @@ impl Connection {
     }
 
     /// A GET with Basic credentials: user and password.
-    ///
-    /// # Errors
-    /// As [`Connection::request`].
     pub async fn get_as(&mut self, (user, password): (&str, &str), path: &str) -> Outcome<Response> {
         let credentials = STANDARD.encode(format!("{user}:{password}"));
         self.send(&format!(
@@ -145,9 +136,6 @@ impl Connection {
     }
 
     /// A POST with Basic credentials, user and password, of a body with its type.
-    ///
-    /// # Errors
-    /// As [`Connection::request`].
     pub async fn post_as(
         &mut self,
         credentials: (&str, &str),
@@ -158,9 +146,6 @@ impl Connection {
     }
 
     /// Any request with Basic credentials, user and password. `head`: further lines of it, each with its end.
-    ///
-    /// # Errors
-    /// As [`Connection::request`].
     pub async fn ask_as(
         &mut self,
         (user, password): (&str, &str),
@@ -177,9 +162,6 @@ impl Connection {
     }
 
     /// A POST of `body`.
-    ///
-    /// # Errors
-    /// As [`Connection::request`].
     pub async fn post(&mut self, path: &str, body: &str) -> Outcome<Response> {
         let length = body.len();
         self.send(&format!("POST {path} HTTP/1.1\r\nHost: any\r\nContent-Length: {length}\r\n\r\n{body}"))
@@ -187,17 +169,11 @@ impl Connection {
     }
 
     /// A request with a body of `length` bytes of which none is sent: the answer to the head alone.
-    ///
-    /// # Errors
-    /// As [`Connection::request`].
     pub async fn announce(&mut self, method: &str, path: &str, length: usize) -> Outcome<Response> {
         self.send(&format!("{method} {path} HTTP/1.1\r\nHost: any\r\nContent-Length: {length}\r\n\r\n")).await
     }
 
     /// Sends the first half of a POST of `body`, and returns the second for [`Connection::finish`].
-    ///
-    /// # Errors
-    /// The connection broke.
     pub async fn begin_post<'b>(&mut self, path: &str, body: &'b str) -> Outcome<&'b str> {
         let (first, second) = body.split_at(body.len() / 2);
         let head = format!("POST {path} HTTP/1.1\r\nHost: any\r\nContent-Length: {}\r\n\r\n", body.len());
@@ -206,9 +182,6 @@ impl Connection {
     }
 
     /// Sends the rest of a request that was begun, and reads its answer.
-    ///
-    /// # Errors
-    /// As [`Connection::request`].
     pub async fn finish(&mut self, rest: &str) -> Outcome<Response> {
         self.send(rest).await
     }
@@ -237,17 +210,11 @@ impl Connection {
 }
 
 /// One plain request on a connection of its own.
-///
-/// # Errors
-/// No answer.
 pub async fn get(address: SocketAddr, host: &str, path: &str) -> Outcome<Response> {
     Connection::open(address, None).await?.request("GET", host, path).await
 }
 
 /// One request over TLS, with `host` as server name, on a connection of its own.
-///
-/// # Errors
-/// No answer.
 pub async fn get_tls(address: SocketAddr, host: &str, path: &str) -> Outcome<Response> {
     Connection::open(address, Some(host)).await?.request("GET", host, path).await
 }
@@ -310,25 +277,16 @@ fn too_late(address: SocketAddr) -> Failure {
 }
 
 /// A client's side of TLS that takes any certificate.
-///
-/// # Errors
-/// None in practice.
 pub fn client_config() -> Outcome<ClientConfig> {
     client_config_with(ring::default_provider().cipher_suites)
 }
 
 /// The same for a client that knows only these cipher suites.
-///
-/// # Errors
-/// There are none.
 pub fn client_config_with(cipher_suites: Vec<SupportedCipherSuite>) -> Outcome<ClientConfig> {
     Ok(believer(cipher_suites)?.with_no_client_auth())
 }
 
 /// The same for a client that has this certificate.
-///
-/// # Errors
-/// None in practice.
 pub fn client_config_of(client: &Certificate) -> Outcome<ClientConfig> {
     let chain = vec![CertificateDer::from(client.der.clone())];
     let key = PrivateKeyDer::from_pem_slice(client.key.as_bytes())?;
@@ -336,9 +294,6 @@ pub fn client_config_of(client: &Certificate) -> Outcome<ClientConfig> {
 }
 
 /// The same over this version of TLS.
-///
-/// # Errors
-/// None in practice.
 pub fn client_config_over(
     client: &Certificate,
     version: &'static SupportedProtocolVersion,

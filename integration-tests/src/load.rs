@@ -63,9 +63,6 @@ pub struct Tally {
 impl Load {
     /// Asks `address` for `hosts`, one after the other, on `count` connections at once, for as long as `lasts`, with these
     /// lines of headers. Its files are in `dir`.
-    ///
-    /// # Errors
-    /// There is no wrk.
     pub fn start(
         address: SocketAddr,
         hosts: &[String],
@@ -89,9 +86,6 @@ impl Load {
     }
 
     /// Waits for its end.
-    ///
-    /// # Errors
-    /// It does not end, or tells nothing.
     pub async fn finish(mut self) -> Outcome<Tally> {
         self.process.ended(self.lasts + END_WITHIN).await?;
         let printed = self.process.printed();

@@ -41,9 +41,6 @@ impl Version {
 
 impl MemoryGroup {
     /// A group of `bytes`.
-    ///
-    /// # Errors
-    /// The kernel has no such groups, or this user may not make one.
     pub fn make(name: &str, bytes: u64) -> Outcome<Self> {
         let (parent, version) = own()?;
         let path = parent.join(format!("haptic-{name}-{}", std::process::id()));
@@ -66,9 +63,6 @@ impl MemoryGroup {
     }
 
     /// How many processes the kernel has ended for want of memory.
-    ///
-    /// # Errors
-    /// It does not say.
     pub fn kills(&self) -> Outcome<u64> {
         let text = fs::read_to_string(self.path.join(self.version.kills()))?;
         let count = text.lines().find_map(|line| line.strip_prefix("oom_kill "));

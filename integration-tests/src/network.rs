@@ -37,9 +37,6 @@ pub struct Apart(Process);
 
 impl Apart {
     /// Makes one, with its log in `dir`.
-    ///
-    /// # Errors
-    /// The kernel refuses.
     pub async fn make(dir: &Path) -> Outcome<Self> {
         let mut keeper = tokio::process::Command::new("unshare");
         keeper.arg("--net").arg(std::env::current_exe()?).env(APART, "1");

@@ -48,9 +48,6 @@ pub enum Objects {
 
 impl Objects {
     /// Writes objects that are not there yet.
-    ///
-    /// # Errors
-    /// The first refusal.
     pub async fn create_all(&self, manifests: impl Iterator<Item = Value>) -> Outcome {
         let mut writing = JoinSet::new();
         for manifest in manifests {
@@ -69,9 +66,6 @@ impl Objects {
     }
 
     /// Writes what belongs together: one file, or one object of the API server after the other.
-    ///
-    /// # Errors
-    /// The first refusal.
     pub async fn create_together(&self, manifests: [Value; 3]) -> Outcome {
         if let Self::Folder { path, namespace } = self {
             return put_file(path, namespace, manifests.to_vec());
@@ -83,9 +77,6 @@ impl Objects {
     }
 
     /// Writes any number of objects at once: as few files as hold them, or all that the API server takes. Gives how many it took.
-    ///
-    /// # Errors
-    /// A file cannot be written.
     pub async fn create_group(&self, name: &str, manifests: Vec<Value>) -> Outcome<usize> {
         if let Self::Folder { path, namespace } = self {
             let count = manifests.len();
@@ -102,9 +93,6 @@ impl Objects {
     }
 
     /// Whether an API server would take an object, in the namespace of those that name none: it is not stored.
-    ///
-    /// # Errors
-    /// Its refusal.
     pub async fn would_be_taken(&self, manifest: &Value) -> Outcome {
         let Self::Cluster { client, namespace } = self else { return Ok(()) };
         let mut manifest = manifest.clone();
@@ -116,9 +104,6 @@ impl Objects {
     }
 
     /// Takes away what [`Objects::create_group`] wrote.
-    ///
-    /// # Errors
-    /// A file cannot be removed, or not all that is there is taken away.
     pub async fn delete_group(&self, name: &str, manifests: Vec<Value>) -> Outcome {
         if let Self::Folder { path, .. } = self {
             let file = |number| path.join(group_file(name, number));
@@ -153,9 +138,6 @@ impl Objects {
     }
 
     /// Writes an object that is not there yet.
-    ///
-    /// # Errors
-    /// It is refused.
     pub async fn create(&self, manifest: &Value) -> Outcome {
         match self {
             Self::Folder { path, namespace } => put_file(path, namespace, vec![manifest.clone()]),
@@ -169,9 +151,6 @@ impl Objects {
     }
 
     /// Deletes what belongs together, in the order in which it is taken away: the first of `manifests` last.
-    ///
-    /// # Errors
-    /// The first refusal.
     pub async fn delete_together(&self, manifests: &[Value; 3]) -> Outcome {
         for manifest in manifests.iter().rev() {
             self.delete(manifest).await?;
@@ -180,9 +159,6 @@ impl Objects {
     }
 
     /// Deletes an object.
-    ///
-    /// # Errors
-    /// It is refused.
     pub async fn delete(&self, manifest: &Value) -> Outcome {
         match self {
             // The file of objects that belong together is named after the first of them.
@@ -212,9 +188,6 @@ impl Objects {
     }
 
     /// Changes an object: a file is replaced by renaming, an object of the API server is patched.
-    ///
-    /// # Errors
-    /// It is refused.
     pub async fn change(&self, manifest: &Value) -> Outcome {
         match self {
             Self::Folder { path, namespace } => put_file(path, namespace, vec![manifest.clone()]),

@@ -19,9 +19,6 @@ pub struct Process {
 
 impl Process {
     /// Starts `command`, with both its outputs appended to the file `log`.
-    ///
-    /// # Errors
-    /// The program cannot be started.
     pub fn start(mut command: Command, log: &Path) -> Outcome<Self> {
         let out = File::options().create(true).append(true).open(log)?;
         let program = command.as_std().get_program().to_string_lossy().into_owned();
@@ -46,9 +43,6 @@ impl Process {
     }
 
     /// Fails when the program has ended, with its last words.
-    ///
-    /// # Errors
-    /// It has.
     pub fn ensure_running(&mut self) -> Outcome {
         match self.child.try_wait()? {
             None => Ok(()),
@@ -77,9 +71,6 @@ impl Process {
     }
 
     /// Ends it without asking, and all it started, as a container's end does. Back when all are gone.
-    ///
-    /// # Errors
-    /// The kernel refuses.
     pub async fn kill(mut self) -> Outcome {
         self.kill_family();
         self.child.wait().await?;
@@ -87,9 +78,6 @@ impl Process {
     }
 
     /// Ends it alone without asking: what it started goes on.
-    ///
-    /// # Errors
-    /// The kernel refuses.
     pub async fn kill_alone(mut self) -> Outcome {
         kill_process(self.pid, Signal::KILL)?;
         self.child.wait().await?;
@@ -114,17 +102,11 @@ impl Process {
     }
 
     /// Stops it, without its notice, until [`Process::resume`].
-    ///
-    /// # Errors
-    /// It has ended.
     pub fn pause(&self) -> Outcome {
         Ok(kill_process(self.pid, Signal::STOP)?)
     }
 
     /// Lets it go on after [`Process::pause`].
-    ///
-    /// # Errors
-    /// It has ended.
     pub fn resume(&self) -> Outcome {
         Ok(kill_process(self.pid, Signal::CONT)?)
     }

@@ -16,9 +16,6 @@ pub enum HaproxySeries {
 }
 
 /// The HAProxy of `series`.
-///
-/// # Errors
-/// Its variable is not set.
 pub fn haproxy(series: HaproxySeries) -> Outcome<PathBuf> {
     from_environment(match series {
         HaproxySeries::V3_0 => "HAPTIC_HAPROXY_3_0",
@@ -28,25 +25,16 @@ pub fn haproxy(series: HaproxySeries) -> Outcome<PathBuf> {
 }
 
 /// etcd.
-///
-/// # Errors
-/// Its variable is not set.
 pub fn etcd() -> Outcome<PathBuf> {
     from_environment("HAPTIC_ETCD")
 }
 
 /// kube-apiserver.
-///
-/// # Errors
-/// Its variable is not set.
 pub fn kube_apiserver() -> Outcome<PathBuf> {
     from_environment("HAPTIC_KUBE_APISERVER")
 }
 
 /// wrk, the load generator.
-///
-/// # Errors
-/// Its variable is not set.
 pub fn wrk() -> Outcome<PathBuf> {
     from_environment("HAPTIC_WRK")
 }
@@ -62,9 +50,6 @@ pub enum Helm {
 }
 
 /// helm of `version`.
-///
-/// # Errors
-/// Its variable is not set.
 pub fn helm(version: Helm) -> Outcome<PathBuf> {
     from_environment(match version {
         Helm::V3 => "HAPTIC_HELM",
@@ -73,33 +58,21 @@ pub fn helm(version: Helm) -> Outcome<PathBuf> {
 }
 
 /// kubectl.
-///
-/// # Errors
-/// Its variable is not set.
 pub fn kubectl() -> Outcome<PathBuf> {
     from_environment("HAPTIC_KUBECTL")
 }
 
 /// The folder with definitions of other projects' resources.
-///
-/// # Errors
-/// Its variable is not set.
 pub fn definitions() -> Outcome<PathBuf> {
     from_environment("HAPTIC_DEFINITIONS")
 }
 
 /// The folder with the files of the container image, without `haptic`.
-///
-/// # Errors
-/// Its variable is not set.
 pub fn image() -> Outcome<PathBuf> {
     from_environment("HAPTIC_IMAGE")
 }
 
 /// The program under test: `HAPTIC_BIN`, else the one cargo built beside this test program.
-///
-/// # Errors
-/// It is not there.
 pub fn haptic() -> Outcome<PathBuf> {
     let path = match std::env::var_os("HAPTIC_BIN") {
         Some(path) => PathBuf::from(path),
@@ -120,9 +93,6 @@ pub fn haptic() -> Outcome<PathBuf> {
 }
 
 /// A `haptic` of an earlier revision, whose exchanges and files the program under test still reads and writes.
-///
-/// # Errors
-/// Its variable is not set.
 pub fn earlier_haptic() -> Outcome<PathBuf> {
     from_environment(EARLIER)
 }
@@ -131,9 +101,6 @@ pub fn earlier_haptic() -> Outcome<PathBuf> {
 pub const EARLIER: &str = "HAPTIC_TEST_OLD";
 
 /// The Data Plane API: `HAPTIC_TEST_DATAPLANEAPI`, else its double, which cargo builds beside `haptic`.
-///
-/// # Errors
-/// It is not there.
 pub fn data_plane_api() -> Outcome<PathBuf> {
     let path = match std::env::var_os("HAPTIC_TEST_DATAPLANEAPI").filter(|path| !path.is_empty()) {
         Some(path) => PathBuf::from(path),

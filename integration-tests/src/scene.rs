@@ -45,9 +45,6 @@ pub struct Scene {
 
 impl Scene {
     /// The place of journey `name`, with its namespace made.
-    ///
-    /// # Errors
-    /// The API server's refusal.
     pub async fn new(cluster: Arc<Cluster>, name: &str, block: Block, dir: PathBuf) -> Outcome<Self> {
         fs::create_dir_all(&dir)?;
         let namespace = name.replace('_', "-");
@@ -74,9 +71,6 @@ impl Scene {
     }
 
     /// The same on a cluster that no other journey uses, and that may therefore be stopped.
-    ///
-    /// # Errors
-    /// It does not start.
     pub async fn on_own_cluster(&self) -> Outcome<Self> {
         let cluster = ready_cluster(self.block.api_server(), &self.dir.join("cluster")).await?;
         let scene = Self::new(Arc::new(cluster), &self.namespace, self.block, self.dir.clone()).await?;
@@ -84,26 +78,17 @@ impl Scene {
     }
 
     /// The same on a cluster that does not know HAPTIC's resources.
-    ///
-    /// # Errors
-    /// It does not start.
     pub async fn on_bare_cluster(&self) -> Outcome<Self> {
         let cluster = Cluster::start(self.block.api_server(), &self.dir.join("cluster")).await?;
         Self::new(Arc::new(cluster), &self.namespace, self.block, self.dir.clone()).await
     }
 
     /// Makes HAPTIC's resources known to the cluster.
-    ///
-    /// # Errors
-    /// `haptic crd` prints what the API server refuses.
     pub async fn install_definitions(&self) -> Outcome {
         install_definitions(&self.cluster).await
     }
 
     /// Makes the kinds of the Gateway API known to the cluster, as that is installed.
-    ///
-    /// # Errors
-    /// The definitions are missing, or refused.
     pub async fn install_gateway_api(&self) -> Outcome {
         for file in fs::read_dir(program::definitions()?)? {
             let path = file?.path();
@@ -116,23 +101,32 @@ impl Scene {
     }
 
     /// The configuration, its Secret, one pod and one controller, started and ready.
-    ///
-    /// # Errors
-    /// Something does not start.
     pub async fn running(&self) -> Outcome<(HaproxyPod, Controller)> {
         self.configure().await?;
         let pod = self.pod().await?;
-        let mut controller = self.controller()?;
-        controller.ready().await?;
+        let controller = self.ready_controller().await?;
         // Made late, it would bring a reload that no story tells of.
         controller.says("made the certificate for hosts that have none").await?;
         Ok((pod, controller))
     }
 
+    /// The same, with backends `a` and `b`, and `shop`, whose requests for `host` are answered by `a`.
+    pub async fn serving(&self, host: &str) -> Outcome<(HaproxyPod, Controller, [Backend; 2])> {
+        let (pod, controller) = self.running().await?;
+        let backends = [self.backend("a").await?, self.backend("b").await?];
+        let [a, _] = &backends;
+        self.publish("shop", host, a).await?;
+        pod.serves(host, &a.name).await?;
+        Ok((pod, controller, backends))
+    }
+
+    /// Has `shop` lead to `backend`, and waits until requests for `host` get there through `pod`.
+    pub async fn move_to(&self, backend: &Backend, pod: &HaproxyPod, host: &str) -> Outcome {
+        self.apply(&manifest::endpoints("shop", &[backend.address])).await?;
+        pod.serves(host, &backend.name).await
+    }
+
     /// Applies the configuration of [`Scene::configuration`] and its Secret.
-    ///
-    /// # Errors
-    /// The API server's refusal.
     pub async fn configure(&self) -> Outcome<Configuration> {
         let configuration = self.configuration()?;
         self.configure_with(&configuration.manifest).await?;
@@ -140,26 +134,17 @@ impl Scene {
     }
 
     /// Applies this configuration, and the Secret that it refers to.
-    ///
-    /// # Errors
-    /// The API server's refusal.
     pub async fn configure_with(&self, configuration: &Value) -> Outcome {
         self.apply(&manifest::credentials(CREDENTIALS, &self.credentials.0, &self.credentials.1)).await?;
         self.apply(configuration).await
     }
 
     /// The built-in libraries for this journey.
-    ///
-    /// # Errors
-    /// One is missing.
     pub fn configuration(&self) -> Outcome<Configuration> {
         Configuration::libraries(&self.namespace).map(|configuration| self.fitted(configuration))
     }
 
     /// The configuration that is written by hand, for this journey.
-    ///
-    /// # Errors
-    /// It is missing.
     pub fn by_hand(&self) -> Outcome<Configuration> {
         Configuration::by_hand(&self.namespace).map(|configuration| self.fitted(configuration))
     }
@@ -172,41 +157,33 @@ impl Scene {
     }
 
     /// Starts the next controller.
-    ///
-    /// # Errors
-    /// There is no `haptic`.
     pub fn controller(&self) -> Outcome<Controller> {
         self.controller_as("admin")
     }
 
+    /// Starts the next controller, and waits until it is ready.
+    pub async fn ready_controller(&self) -> Outcome<Controller> {
+        let mut controller = self.controller()?;
+        controller.ready().await?;
+        Ok(controller)
+    }
+
     /// Starts the next controller, which is `program`.
-    ///
-    /// # Errors
-    /// It cannot be started.
     pub fn controller_from(&self, program: PathBuf) -> Outcome<Controller> {
         self.start_controller(vec![program.into()], "admin", &[])
     }
 
     /// Starts the next controller, with the rights of `user`.
-    ///
-    /// # Errors
-    /// There is no `haptic`.
     pub fn controller_as(&self, user: &str) -> Outcome<Controller> {
         self.start_controller(vec![program::haptic()?.into()], user, &[])
     }
 
     /// Starts the next controller, with these variables in its environment.
-    ///
-    /// # Errors
-    /// There is no `haptic`.
     pub fn controller_with(&self, variables: &[(&str, &str)]) -> Outcome<Controller> {
         self.start_controller(vec![program::haptic()?.into()], "admin", variables)
     }
 
     /// Starts the next controller, with no more memory than `group` has.
-    ///
-    /// # Errors
-    /// There is no `haptic`.
     pub fn controller_within(&self, group: &MemoryGroup) -> Outcome<Controller> {
         self.start_controller(group.words(&program::haptic()?), "admin", &[])
     }
@@ -230,82 +207,63 @@ impl Scene {
     }
 
     /// Starts the next pod, with HAProxy 3.4.
-    ///
-    /// # Errors
-    /// It does not start.
     pub async fn pod(&self) -> Outcome<HaproxyPod> {
         self.pod_of(HaproxySeries::default()).await
     }
 
     /// Starts the next pod with HAProxy `series`.
-    ///
-    /// # Errors
-    /// It does not start.
     pub async fn pod_of(&self, series: HaproxySeries) -> Outcome<HaproxyPod> {
-        self.start_pod(series, true, false).await
+        self.start_pod(series, |_| {}).await
     }
 
     /// The same without a wire between controller and agent.
-    ///
-    /// # Errors
-    /// It does not start.
     pub async fn unwired_pod_of(&self, series: HaproxySeries) -> Outcome<HaproxyPod> {
-        self.start_pod(series, false, false).await
+        self.start_pod(series, |spec| spec.wired = false).await
     }
 
     /// A pod whose agent logs all that it can.
-    ///
-    /// # Errors
-    /// It does not start.
     pub async fn traced_pod(&self) -> Outcome<HaproxyPod> {
-        self.start_pod(HaproxySeries::default(), true, true).await
+        self.start_pod(HaproxySeries::default(), |spec| spec.traced = true).await
     }
 
-    async fn start_pod(&self, series: HaproxySeries, wired: bool, traced: bool) -> Outcome<HaproxyPod> {
+    async fn start_pod(
+        &self,
+        series: HaproxySeries,
+        change: impl FnOnce(&mut PodSpec),
+    ) -> Outcome<HaproxyPod> {
         let number = next(&self.pods);
-        let spec = PodSpec {
+        let mut spec = PodSpec {
             cluster: Arc::clone(&self.cluster),
             namespace: self.namespace.clone(),
             program: program::haptic()?,
             series,
             credentials: self.credentials.clone(),
             ports: FRONTEND_PORTS,
-            wired,
+            wired: true,
             mounted: self.mounted.clone(),
-            traced,
+            traced: false,
         };
+        change(&mut spec);
         let name = format!("haproxy-{number}");
         HaproxyPod::start(&name, self.block.pod(number), self.dir.join(&name), spec).await
     }
 
     /// Starts the next backend.
-    ///
-    /// # Errors
-    /// It does not start.
     pub async fn backend(&self, name: &str) -> Outcome<Backend> {
         Backend::start(name, self.block.backend(next(&self.backends))).await
     }
 
     /// Starts the next backend, which answers after `delay`.
-    ///
-    /// # Errors
-    /// It does not start.
     pub async fn slow_backend(&self, name: &str, delay: std::time::Duration) -> Outcome<Backend> {
         Backend::slow(name, self.block.backend(next(&self.backends)), delay).await
     }
 
     /// Applies a Service `name` with `backend` as its endpoint and an Ingress for `host`.
-    ///
-    /// # Errors
-    /// The API server's refusal.
     pub async fn publish(&self, name: &str, host: &str, backend: &Backend) -> Outcome {
         self.publish_in(&self.namespace, name, host, backend).await
     }
 
     /// The same in `namespace`.
-    ///
-    /// # Errors
-    /// The API server's refusal.
     pub async fn publish_in(&self, namespace: &str, name: &str, host: &str, backend: &Backend) -> Outcome {
         let endpoints = manifest::endpoints(name, &[backend.address]);
         for object in [manifest::service(name), endpoints, manifest::ingress(name, host, name)] {
@@ -315,9 +273,6 @@ impl Scene {
     }
 
     /// Makes another namespace, whose name ends in `name`.
-    ///
-    /// # Errors
-    /// The API server's refusal.
     pub async fn another_namespace(&self, name: &str) -> Outcome<String> {
         let namespace = format!("{}-{name}", self.namespace);
         self.cluster.apply("", &manifest::namespace(&namespace)).await?;
@@ -325,26 +280,17 @@ impl Scene {
     }
 
     /// Server-side apply in this journey's namespace.
-    ///
-    /// # Errors
-    /// The API server's refusal.
     pub async fn apply(&self, manifest: &Value) -> Outcome {
         self.cluster.apply(&self.namespace, manifest).await.map(drop)
     }
 
     /// Deletes the object that `manifest` names.
-    ///
-    /// # Errors
-    /// The API server's refusal.
     pub async fn delete(&self, manifest: &Value) -> Outcome {
         self.cluster.delete(&self.namespace, manifest).await
     }
 }
 
 /// A cluster that knows HAPTIC's resources.
-///
-/// # Errors
-/// It does not start, or `haptic crd` prints what it refuses.
 pub async fn ready_cluster(address: std::net::Ipv4Addr, dir: &Path) -> Outcome<Cluster> {
     let cluster = Cluster::start(address, dir).await?;
     install_definitions(&cluster).await?;

@@ -83,9 +83,6 @@ pub struct Sidecar {
 
 impl Sidecar {
     /// Starts both on what the folder holds; back when the API answers.
-    ///
-    /// # Errors
-    /// A part is missing, or does not answer.
     pub async fn start(spec: Spec) -> Outcome<Self> {
         for folder in ["maps", "ssl", "general", "run", "dp", "dp/tx", "dp/backups", "spoe"] {
             fs::create_dir_all(spec.folder.join(folder))?;
@@ -107,9 +104,6 @@ impl Sidecar {
     }
 
     /// Waits until the API answers, and HAProxy through it.
-    ///
-    /// # Errors
-    /// One of them does not run, or never answers.
     pub async fn answers(&mut self) -> Outcome {
         let (user, password) = self.spec.credentials.clone();
         eventually("the Data Plane API answers, and HAProxy through it", async || {
@@ -125,18 +119,12 @@ impl Sidecar {
     }
 
     /// Starts the API anew, with other credentials.
-    ///
-    /// # Errors
-    /// It cannot be started.
     pub async fn restart_with(&mut self, credentials: (String, String)) -> Outcome {
         self.spec.credentials = credentials;
         self.restart_api().await
     }
 
     /// Ends the API at once and starts it anew: what it had in mind is lost.
-    ///
-    /// # Errors
-    /// It cannot be started.
     pub async fn restart_api(&mut self) -> Outcome {
         self.kill_api().await?;
         self.api = Some(self.spec.start_api(&self.conditions)?);
@@ -144,9 +132,6 @@ impl Sidecar {
     }
 
     /// Ends the API at once: HAProxy goes on.
-    ///
-    /// # Errors
-    /// The kernel refuses.
     pub async fn kill_api(&mut self) -> Outcome {
         match self.api.take() {
             Some(api) => api.kill().await,
@@ -155,27 +140,18 @@ impl Sidecar {
     }
 
     /// Starts the API anew: from now on it speaks TLS, with this certificate.
-    ///
-    /// # Errors
-    /// It cannot be started.
     pub async fn restart_with_tls(&mut self, certificate: &Certificate) -> Outcome {
         self.conditions.tls = Some(certificate.clone());
         self.restart_api().await
     }
 
     /// Starts the API anew, on a disk that takes writes or does not.
-    ///
-    /// # Errors
-    /// It cannot be started.
     pub async fn restart_on_disk(&mut self, is_read_only: bool) -> Outcome {
         self.conditions.is_read_only = is_read_only;
         self.restart_api().await
     }
 
     /// The process of the API.
-    ///
-    /// # Errors
-    /// It is dead.
     pub fn api(&self) -> Outcome<&Process> {
         self.api.as_ref().ok_or_else(|| Failure::new("the Data Plane API does not run"))
     }
@@ -191,9 +167,6 @@ impl Sidecar {
     }
 
     /// Ends everything at once.
-    ///
-    /// # Errors
-    /// The kernel refuses.
     pub async fn kill(self) -> Outcome {
         if let Some(api) = self.api {
             api.kill().await?;
@@ -202,9 +175,6 @@ impl Sidecar {
     }
 
     /// Somebody else has the API put `configuration` in the place of what is there, and HAProxy reloaded.
-    ///
-    /// # Errors
-    /// It is refused.
     pub async fn push(&self, configuration: &str) -> Outcome {
         let (user, password) = &self.spec.credentials;
         let credentials = (user.as_str(), password.as_str());
@@ -220,9 +190,6 @@ impl Sidecar {
     }
 
     /// Any call of the API: method and path, further lines of its head, its body.
-    ///
-    /// # Errors
-    /// There is no answer.
     pub async fn ask(&self, call: (&str, &str), head: &str, body: &str) -> Outcome<Response> {
         let (user, password) = &self.spec.credentials;
         self.open().await?.ask_as((user, password), call, head, body).await
@@ -235,9 +202,6 @@ impl Sidecar {
     }
 
     /// What the double should do wrong soon; the real one cannot be asked to.
-    ///
-    /// # Errors
-    /// It is the real one.
     pub async fn fault(&self, faults: &Value) -> Outcome {
         let (user, password) = &self.spec.credentials;
         let mut api = self.open().await?;
@@ -246,9 +210,6 @@ impl Sidecar {
     }
 
     /// What HAProxy's worker answers.
-    ///
-    /// # Errors
-    /// HAProxy is down.
     pub async fn runtime(&self, command: &str) -> Outcome<String> {
         self.master(&format!("@1 {command}")).await
     }
@@ -269,9 +230,6 @@ impl Sidecar {
     }
 
     /// What an agent would say of itself, as far as it shows here.
-    ///
-    /// # Errors
-    /// HAProxy is down.
     pub async fn status(&self) -> Outcome<Value> {
         let processes = self.master("show proc").await?;
         let line = |kind: &str| {

@@ -33,9 +33,6 @@ pub struct Terminal {
 
 impl Terminal {
     /// Opens one with its own files in `dir`; `shell` is what bash is started by, with its environment and folder.
-    ///
-    /// # Errors
-    /// It does not start.
     pub fn open(mut shell: Command, dir: &Path) -> Outcome<Self> {
         fs::create_dir_all(dir)?;
         let pipe = dir.join("commands");
@@ -48,9 +45,6 @@ impl Terminal {
     }
 
     /// Types `command`, and waits for no end of it.
-    ///
-    /// # Errors
-    /// The shell has ended.
     pub fn start(&mut self, command: &str) -> Outcome<usize> {
         self.shell.ensure_running()?;
         let number = self.commands;

@@ -53,9 +53,6 @@ impl Traffic {
     }
 
     /// Waits for `count` more answers.
-    ///
-    /// # Errors
-    /// They do not come.
     pub async fn answers(&self, count: u64) -> Outcome {
         let wanted = self.answered() + count;
         eventually("the clients get more answers", async || {

@@ -55,9 +55,6 @@ enum Held {
 
 impl Wire {
     /// Relays connections to `from` on to `to`.
-    ///
-    /// # Errors
-    /// `from` is in use.
     pub async fn between(from: SocketAddr, to: SocketAddr) -> Outcome<Self> {
         let listener =
             TcpListener::bind(from).await.map_err(|e| Failure::new(format!("wire at {from}: {e}")))?;

@@ -85,7 +85,7 @@ fn place<'b>(rest: &str, bundle: &'b Bundle) -> Option<(&'b Arc<BundleFile>, u32
 mod tests {
     use super::*;
     use crate::causes::tests::{bundle_of, piece};
-    use haptic_model::{ActiveConfig, FileKey, Generation, Object, Snapshot, Snapshots};
+    use haptic_model::{ActiveConfig, FileKey, Generation, Snapshot, Snapshots};
     use haptic_text::{Blame, Fragment, LineBlame, Text};
 
     const BINDING: &str = "[ALERT] (1) : Binding [/srv/etc/haproxy.cfg:3] for frontend bad: protocol tcpv4: cannot bind socket \
@@ -112,8 +112,7 @@ mod tests {
         let bundle = bundle_of(blocks);
         let mut store = Snapshot::full();
         for reference in bundle.changed_since(None).into_iter().filter(|object| *object.name != *name) {
-            let key = [reference.namespace.clone(), reference.name.clone()].into();
-            store.apply(Object { reference, version: 0, json: b"{}".as_slice().into() }, key);
+            store.put(reference, b"{}".as_slice());
         }
         let snapshots = Snapshots::default().with("ingresses".into(), Arc::new(store));
         Rendered::of(Generation(1), Arc::new(config), snapshots, bundle)

@@ -85,7 +85,7 @@ pub fn wanted(config: Option<&ActiveConfig>) -> usize {
 mod tests {
     use super::*;
     use haptic_model::{
-        Fleet, Object, ObjectRef, Quarantine, Snapshot, Snapshots,
+        Fleet, ObjectRef, Quarantine, Snapshot, Snapshots,
         pipeline::{Cause, Reconcile},
     };
     use haptic_text::Digest;
@@ -99,9 +99,8 @@ mod tests {
     fn attempt_with(generation: u64, bytes: usize) -> Arc<Attempt> {
         let mut store = Snapshot::full();
         for (namespace, name, bytes) in [("a", "big", bytes), ("b", "small", 10)] {
-            let reference = Arc::new(ObjectRef::new("ingresses", namespace, name));
-            let json = vec![b'0' + u8::try_from(generation % 10).unwrap(); bytes].into();
-            store.apply(Object { reference, version: 0, json }, [namespace.into(), name.into()].into());
+            let json = vec![b'0' + u8::try_from(generation % 10).unwrap(); bytes];
+            store.put(ObjectRef::new("ingresses", namespace, name), json);
         }
         attempt_from(generation, Snapshots::default().with("ingresses".into(), Arc::new(store)))
     }

@@ -152,11 +152,7 @@ impl Actor for ConfigActor {
     }
 }
 
-impl Supervised for ConfigActor {
-    fn restarting(&mut self, _: &mut Self::Context) {
-        *self = self.own.rebuild();
-    }
-}
+haptic_runtime::rebuilt!(ConfigActor);
 
 impl Handler<ConfigObserved> for ConfigActor {
     type Result = ();

@@ -73,16 +73,7 @@ fn api(responds: impl Fn(&Request) -> Value + Send + 'static) -> Api {
         }],
         ..ActiveConfig::of("c", "n", serde_json::from_value(spec).unwrap())
     };
-    let pod = HaproxyPod {
-        namespace: "n".into(),
-        name: "p".into(),
-        uid: "1".into(),
-        address: address.ip(),
-        other_addresses: Vec::new(),
-        node_addresses: Vec::new(),
-        host_ports: Vec::new(),
-        port: address.port(),
-    };
+    let pod = HaproxyPod::at("n", "p", address);
     let caller = Caller::new(PEER, &pod, &config).unwrap();
     Api { caller, limit: Duration::from_secs(20) }
 }

@@ -26,16 +26,7 @@ pub(crate) mod test_pods {
     use haptic_model::HaproxyVersion;
 
     pub fn pod(name: &str, uid: &str) -> HaproxyPod {
-        HaproxyPod {
-            namespace: "n".into(),
-            name: name.into(),
-            uid: uid.into(),
-            address: [10, 0, 0, 1].into(),
-            other_addresses: Vec::new(),
-            node_addresses: Vec::new(),
-            host_ports: Vec::new(),
-            port: 5555,
-        }
+        HaproxyPod { uid: uid.into(), ..HaproxyPod::at("n", name, ([10, 0, 0, 1], 5555)) }
     }
 
     /// Of a pod with HAProxy 3.`minor`.

@@ -94,16 +94,7 @@ fn transport(
         credentials: passwords.iter().map(credentials).collect(),
         ..ActiveConfig::of("c", "n", serde_json::from_value(spec).unwrap())
     };
-    let pod = HaproxyPod {
-        namespace: "n".into(),
-        name: "p".into(),
-        uid: "1".into(),
-        address: address.ip(),
-        other_addresses: Vec::new(),
-        node_addresses: Vec::new(),
-        host_ports: Vec::new(),
-        port: address.port(),
-    };
+    let pod = HaproxyPod::at("n", "p", address);
     AgentTransport::new(&pod, &config)
 }
 

@@ -196,14 +196,8 @@ impl Scene {
 
     fn publish(&self, names: &[(&str, &str)]) {
         let pod = |(name, uid): &(&str, &str)| HaproxyPod {
-            namespace: "n".into(),
-            name: (*name).into(),
             uid: (*uid).into(),
-            address: [10, 0, 0, 1].into(),
-            other_addresses: Vec::new(),
-            node_addresses: Vec::new(),
-            host_ports: Vec::new(),
-            port: 5555,
+            ..HaproxyPod::at("n", name, ([10, 0, 0, 1], 5555))
         };
         self.discovered.publish(names.iter().map(pod).collect::<Vec<_>>());
     }

@@ -12,6 +12,7 @@
 
 pub mod actor;
 pub mod addresses;
+mod api_server;
 pub mod certificate;
 pub mod election;
 pub mod fence;

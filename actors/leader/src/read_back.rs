@@ -1,6 +1,7 @@
 //! Reads back what leaders leave at the API server about one configuration: its status, what is published, the Lease, Events.
 //! For people who have kubectl and no way to a controller. Only looks, once, and decides nothing.
 
+use crate::api_server::{forbidden, late, unknown};
 use haptic_model::{
     HAProxyTemplateConfig,
     crd::{HAProxyCfg, HAProxyTemplateConfigStatus, LeaderElectionSpec},
@@ -107,7 +108,7 @@ impl ReadBackState {
 pub async fn read(client: &Client, wanted: &ConfigQuery) -> Result<ReadBackState, String> {
     match tokio::time::timeout(TIMEOUT, read_all(client, wanted)).await {
         Ok(read) => read,
-        Err(_) => Err(format!("the API server did not answer within {} s", TIMEOUT.as_secs())),
+        Err(_) => Err(late(TIMEOUT)),
     }
 }
 
@@ -235,13 +236,9 @@ fn found_event(event: &Event) -> FoundEvent {
 fn why(error: &kube::Error, resource: &str, namespace: &str) -> String {
     match error {
         kube::Error::Api(status) if status.code == 403 => {
-            format!("{}. Allow get and list on {resource} in namespace {namespace}", status.message)
+            forbidden(status, format_args!("get and list on {resource} in namespace {namespace}"))
         }
-        kube::Error::Api(status) if status.code == 404 => {
-            format!(
-                "the API server does not know {resource}. Install them with: haptic crd | kubectl apply -f -"
-            )
-        }
+        kube::Error::Api(status) if status.code == 404 => unknown(resource),
         error => error.to_string(),
     }
 }

@@ -57,18 +57,7 @@ fn config(gateway: &Value) -> Arc<ActiveConfig> {
 }
 
 fn pod(name: &str) -> HaproxyPod {
-    let address = "10.0.0.1".parse().unwrap();
-    let (namespace, name) = ("n".into(), Arc::from(name));
-    HaproxyPod {
-        namespace,
-        uid: Arc::clone(&name),
-        name,
-        address,
-        other_addresses: Vec::new(),
-        port: 5555,
-        node_addresses: Vec::new(),
-        host_ports: Vec::new(),
-    }
+    HaproxyPod::at("n", name, ([10, 0, 0, 1], 5555))
 }
 
 impl Replica {
@@ -198,11 +187,8 @@ fn gateway_verdict() -> GatewayVerdict {
             attached_routes: 1,
             is_served: true,
         }],
-        attached_listener_sets: 0,
         ports: vec![GatewayPort { port: 80, target: 20_000 }],
-        addresses: Vec::new(),
-        labels: BTreeMap::new(),
-        annotations: BTreeMap::new(),
+        ..GatewayVerdict::default()
     }
 }
 

@@ -12,16 +12,7 @@ use validated::validated;
 const SECOND: Duration = Duration::from_secs(1);
 
 fn pods(states: &[(&str, Option<u64>, Option<&str>)]) -> BTreeMap<HaproxyPod, PodState> {
-    let pod = |name: &str| HaproxyPod {
-        namespace: "n".into(),
-        name: name.into(),
-        uid: name.into(),
-        address: [10, 0, 0, 1].into(),
-        other_addresses: Vec::new(),
-        node_addresses: Vec::new(),
-        host_ports: Vec::new(),
-        port: 5555,
-    };
+    let pod = |name: &str| HaproxyPod::at("n", name, ([10, 0, 0, 1], 5555));
     let state = |deployed: Option<u64>, error: Option<&str>| PodState {
         deployed: deployed.map(Generation),
         last_error: error.map(str::to_owned),

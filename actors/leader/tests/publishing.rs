@@ -178,16 +178,7 @@ async fn an_api_server_that_refuses_or_is_silent_is_asked_again_though_nothing_c
 
 /// One pod that runs `validated`.
 fn pods_that_run(validated: &Validated) -> BTreeMap<HaproxyPod, PodState> {
-    let pod = HaproxyPod {
-        namespace: "n".into(),
-        name: "p".into(),
-        uid: "1".into(),
-        address: [10, 0, 0, 1].into(),
-        other_addresses: Vec::new(),
-        node_addresses: Vec::new(),
-        host_ports: Vec::new(),
-        port: 5555,
-    };
+    let pod = HaproxyPod::at("n", "p", ([10, 0, 0, 1], 5555));
     let running = Running { digest: validated.bundle().digest, generation: validated.generation() };
     BTreeMap::from([(pod, PodState { running: Some(running), ..PodState::default() })])
 }

@@ -3,9 +3,8 @@
 //! It is an input of the render as watched objects are, in a store of its own, and never made by it: all replicas
 //! render the same.
 
-use crate::{HAProxyTemplateConfigSpec, Object, ObjectRef, Snapshot, external_names, host_holds};
+use crate::{HAProxyTemplateConfigSpec, ObjectRef, Snapshot, external_names, host_holds};
 use serde_json::Value;
-use std::sync::Arc;
 
 /// The name of its store. No watched resource has such a name.
 pub const STORE: &str = "default certificate";
@@ -33,18 +32,9 @@ pub fn store(mut before: Snapshot, secret: Option<&Value>) -> Snapshot {
             .unwrap_or_default()
     };
     let (namespace, own) = (name("namespace"), name("name"));
-    let others: Vec<Arc<ObjectRef>> = before
-        .iter()
-        .filter(|o| secret.is_none() || (&*o.reference.namespace, &*o.reference.name) != (namespace, own))
-        .map(|o| o.reference.clone())
-        .collect();
-    for other in others {
-        before.remove(&other);
-    }
+    before.retain(|o| secret.is_some() && (&*o.reference.namespace, &*o.reference.name) == (namespace, own));
     if let Some(secret) = secret {
-        let reference = Arc::new(ObjectRef::new(STORE, namespace, own));
-        let key = [reference.namespace.clone(), reference.name.clone()].into();
-        before.apply(Object { reference, version: 0, json: secret.to_string().into_bytes().into() }, key);
+        before.put(ObjectRef::new(STORE, namespace, own), secret);
     }
     before.set_synced();
     before

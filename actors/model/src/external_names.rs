@@ -93,16 +93,10 @@ pub fn key(name: &Arc<str>) -> Key {
 /// `before`, the store until now, with what is known now.
 #[must_use]
 pub fn store(mut before: Snapshot, known: &ExternalNames) -> Snapshot {
-    let gone = |object: &&Arc<Object>| !known.contains_key(&object.reference.name);
-    let gone: Vec<Arc<ObjectRef>> =
-        before.iter().filter(gone).map(|object| object.reference.clone()).collect();
-    for reference in gone {
-        before.remove(&reference);
-    }
+    before.retain(|object| known.contains_key(&object.reference.name));
     for (name, resolved) in known {
-        let reference = Arc::new(ObjectRef::new(STORE, "", name));
         let json = serde_json::to_vec(resolved).unwrap_or_default();
-        before.apply(Object { reference, version: 0, json: json.into() }, key(name));
+        before.apply(Object::new(ObjectRef::new(STORE, "", name), json), key(name));
     }
     before.set_synced();
     before

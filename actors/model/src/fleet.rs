@@ -3,7 +3,10 @@
 use crate::version::HaproxyVersion;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::{net::IpAddr, sync::Arc};
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+};
 
 /// How a pod is reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -44,6 +47,22 @@ pub struct HaproxyPod {
 impl HaproxyPod {
     /// The namespace of the pod that `haptic local` runs, which is in no cluster.
     pub const LOCAL: &'static str = "local";
+
+    /// The first pod of that name, with one address, on a node of which nothing is known.
+    #[must_use]
+    pub fn at(namespace: &str, name: &str, address: impl Into<SocketAddr>) -> Self {
+        let address = address.into();
+        Self {
+            namespace: namespace.into(),
+            name: name.into(),
+            uid: name.into(),
+            address: address.ip(),
+            other_addresses: Vec::new(),
+            port: address.port(),
+            node_addresses: Vec::new(),
+            host_ports: Vec::new(),
+        }
+    }
 }
 
 impl std::fmt::Display for HaproxyPod {

@@ -92,6 +92,34 @@ pub enum RouteKind {
     Tcp,
 }
 
+impl RouteKind {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Http, Self::Grpc, Self::Tls, Self::Tcp];
+
+    /// The kind's name, and its plural in URLs.
+    #[must_use]
+    pub const fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Http => ("HTTPRoute", "httproutes"),
+            Self::Grpc => ("GRPCRoute", "grpcroutes"),
+            Self::Tls => ("TLSRoute", "tlsroutes"),
+            Self::Tcp => ("TCPRoute", "tcproutes"),
+        }
+    }
+
+    /// The kind's name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.names().0
+    }
+
+    /// Its plural in URLs.
+    #[must_use]
+    pub const fn plural(self) -> &'static str {
+        self.names().1
+    }
+}
+
 /// About a GatewayClass.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ClassVerdict {
@@ -106,7 +134,7 @@ pub struct ClassVerdict {
 }
 
 /// About a Gateway. `Programmed` of it and its listeners is added where statuses are written.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct GatewayVerdict {
     /// `metadata.generation` that was judged.
     pub generation: i64,

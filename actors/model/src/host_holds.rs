@@ -167,9 +167,8 @@ fn share(mut takes: Vec<usize>, most: usize) -> usize {
 /// `before`, the store until now, with this record as its only object.
 #[must_use]
 pub fn store(mut before: Snapshot, record: &str) -> Snapshot {
-    let reference = Arc::new(ObjectRef::new(STORE, "", STORE));
-    let key = [reference.name.clone()].into();
-    before.apply(Object { reference, version: 0, json: record.as_bytes().into() }, key);
+    let object = Object::new(ObjectRef::new(STORE, "", STORE), record.as_bytes());
+    before.apply(object, [STORE.into()].into());
     before.set_synced();
     before
 }

@@ -31,6 +31,12 @@ impl std::fmt::Debug for Object {
 }
 
 impl Object {
+    /// An object that no store has yet.
+    #[must_use]
+    pub fn new(reference: impl Into<Arc<ObjectRef>>, json: impl Into<ObjectJson>) -> Self {
+        Self { reference: reference.into(), version: 0, json: json.into() }
+    }
+
     /// The object as a JSON tree.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! The JSON of an object as a store holds it: packed, because most of what Kubernetes writes is the same in all objects.
 
 use lz4_flex::block::{compress_prepend_size_with_dict, decompress_size_prepended_with_dict};
+use serde_json::Value;
 use std::{borrow::Cow, fmt, sync::Arc};
 
 /// What objects have in common: one of each kind as the API server writes them, and one set of routes. Packed objects refer to these
@@ -89,6 +90,12 @@ impl From<Arc<[u8]>> for ObjectJson {
 impl From<Vec<u8>> for ObjectJson {
     fn from(json: Vec<u8>) -> Self {
         Self(JsonBytes::Whole(json.into()))
+    }
+}
+
+impl From<&Value> for ObjectJson {
+    fn from(json: &Value) -> Self {
+        json.to_string().into_bytes().into()
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The watch stage writes new snapshots; everything else reads. Iteration order is always namespace, name.
 
-use crate::{cause::StoreChanges, object::Object};
+use crate::{cause::StoreChanges, object::Object, object_json::ObjectJson};
 use haptic_text::ObjectRef;
 use imbl::{OrdMap, ordmap::DiffItem};
 use std::{collections::BTreeMap, fmt, sync::Arc};
@@ -143,6 +143,13 @@ impl Snapshot {
         self.apply_marked(object, key, |_| None)
     }
 
+    /// Puts an object under its namespace and name.
+    pub fn put(&mut self, reference: impl Into<Arc<ObjectRef>>, json: impl Into<ObjectJson>) -> StoreChange {
+        let object = Object::new(reference, json);
+        let key = [object.reference.namespace.clone(), object.reference.name.clone()].into();
+        self.apply(object, key)
+    }
+
     /// As [`Self::apply`], in a store of objects whose `status` this program writes itself. `is_same`: nothing else of it differs from the
     /// version before.
     pub fn apply_beside_status(&mut self, object: Object, key: Key, is_same: bool) -> StoreChange {
@@ -174,7 +181,7 @@ impl Snapshot {
         object.version = self.version;
         self.enter(&object.reference, &key);
         let beside_status = beside_status(before);
-        self.put(name, StoreEntry { object: Arc::new(object), key, beside_status });
+        self.keep(name, StoreEntry { object: Arc::new(object), key, beside_status });
         change
     }
 
@@ -192,10 +199,10 @@ impl Snapshot {
             None => self.version += 1,
         }
         self.enter(&entry.object.reference, &entry.key);
-        self.put(name, entry);
+        self.keep(name, entry);
     }
 
-    fn put(&mut self, name: ObjectName, entry: StoreEntry) {
+    fn keep(&mut self, name: ObjectName, entry: StoreEntry) {
         self.bytes += entry.object.json.len();
         if let Some(before) = self.objects.insert(name, entry) {
             self.bytes -= before.object.json.len();
@@ -210,6 +217,14 @@ impl Snapshot {
         self.bytes -= entry.object.json.len();
         self.leave(reference, &entry.key);
         StoreChange::Deleted
+    }
+
+    /// Takes out all objects but those that are `kept`.
+    pub fn retain(&mut self, mut kept: impl FnMut(&Object) -> bool) {
+        let others = self.iter().filter(|object| !kept(object)).map(|object| object.reference.clone());
+        for other in others.collect::<Vec<_>>() {
+            self.remove(&other);
+        }
     }
 
     /// Declares the initial list complete.

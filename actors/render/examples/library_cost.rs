@@ -107,10 +107,8 @@ impl World {
         let namespace = self.namespaces[number % self.namespaces.len()].clone();
         let name: Arc<str> = object["metadata"]["name"].as_str().unwrap().into();
         let reference = ObjectRef { resource: resource.into(), namespace: namespace.clone(), name };
-        let json = object.to_string().into_bytes().into();
-        let key = [namespace, service.into()];
         let store = Arc::make_mut(self.stores.get_mut(resource).unwrap());
-        store.apply(Object { reference: Arc::new(reference), version: 0, json }, key.into());
+        store.apply(Object::new(reference, &object), [namespace, service.into()].into());
     }
 
     fn snapshots(&self) -> Snapshots {
@@ -144,7 +142,7 @@ fn main() {
         timed(|| {
             renderer
                 .render(&RenderJob {
-                    compiled: &*compiled,
+                    compiled: &compiled,
                     config: &config,
                     snapshots: &snapshots,
                     fleet: &fleet,

@@ -75,11 +75,7 @@ fn store(
 ) -> Arc<Snapshot> {
     let mut store = Snapshot::full();
     for (namespace, name, key, value) in objects {
-        let object = Object {
-            reference: Arc::new(ObjectRef::new(resource, &namespace, &name)),
-            version: 0,
-            json: serde_json::to_vec(&value).unwrap().into(),
-        };
+        let object = Object::new(ObjectRef::new(resource, &namespace, &name), &value);
         store.apply(object, key.iter().map(|k| Arc::from(k.as_str())).collect());
     }
     Arc::new(store)
@@ -129,10 +125,7 @@ fn changed(stores: &Snapshots, resource: &str, number: usize, round: usize) -> S
     }
     let key = [object.reference.namespace.clone(), format!("app{number}").into()];
     let mut store = Snapshot::clone(stores.get(resource).unwrap());
-    store.apply(
-        Object { json: serde_json::to_vec(&value).unwrap().into(), ..Object::clone(object) },
-        key.into(),
-    );
+    store.apply(Object { json: (&value).into(), ..Object::clone(object) }, key.into());
     stores.with(resource.into(), Arc::new(store))
 }
 
@@ -201,7 +194,7 @@ fn main() {
     let (full, rendering) = best(|| {
         Renderer::checked(Checked::Never)
             .render(&RenderJob {
-                compiled: &*compiled,
+                compiled: &compiled,
                 config: &config,
                 snapshots: &snapshots,
                 fleet: &fleet,
@@ -216,7 +209,7 @@ fn main() {
         renderer
             .borrow_mut()
             .render(&RenderJob {
-                compiled: &*compiled,
+                compiled: &compiled,
                 config: &config,
                 snapshots: &stores.borrow(),
                 fleet: &fleet,

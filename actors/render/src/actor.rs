@@ -337,7 +337,7 @@ impl RendererState {
             Err(problems) => return failed(problems, order),
         };
         let (config, snapshots, fleet) = (&*order.config, &*order.snapshots, &*order.fleet);
-        let job = RenderJob { compiled: &*compiled, config, snapshots, fleet, limits };
+        let job = RenderJob { compiled: &compiled, config, snapshots, fleet, limits };
         for report in &order.failure_reports {
             job.receive(report, &mut self.quarantine, &self.renderer, timing);
         }

@@ -5,7 +5,7 @@
 
 use crate::{
     bundle::Renderer,
-    engine::{CompileCache, compiled::Compiled},
+    engine::{CompileCache, Program},
     input::RenderLimits,
     job::RenderJob,
     quarantine::QuarantinedRender,
@@ -66,7 +66,7 @@ impl FallbackConfig {
 
     /// Its templates, once it has rendered.
     #[must_use]
-    pub fn compiled(&self) -> Option<&dyn Compiled> {
+    pub fn compiled(&self) -> Option<&Program> {
         self.compiled.last()
     }
 
@@ -80,7 +80,7 @@ impl FallbackConfig {
     ) -> Option<QuarantinedRender> {
         let compiled = self.compiled.of(&self.config).ok()?;
         let FallbackInputs { snapshots, fleet, limits } = cluster;
-        let job = RenderJob { compiled: &*compiled, config: &self.config, snapshots, fleet, limits };
+        let job = RenderJob { compiled: &compiled, config: &self.config, snapshots, fleet, limits };
         for report in failure_reports {
             job.receive(report, &mut self.quarantine, renderer, timing);
         }

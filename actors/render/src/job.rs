@@ -1,13 +1,13 @@
 //! The inputs of a render of all files.
 
-use crate::{engine::compiled::Compiled, input::RenderLimits};
+use crate::{engine::Program, input::RenderLimits};
 use haptic_model::{ActiveConfig, Fleet, Snapshots};
 
 /// The inputs that a whole bundle is rendered from.
 #[derive(Clone, Copy, Debug)]
 pub struct RenderJob<'j> {
     /// The templates.
-    pub compiled: &'j dyn Compiled,
+    pub compiled: &'j Program,
     /// The configuration.
     pub config: &'j ActiveConfig,
     /// All stores.

@@ -20,16 +20,15 @@ mod jinja;
 mod job;
 mod output;
 pub mod quarantine;
+mod quotations;
 mod servers;
 pub mod session;
 pub mod value;
-mod warnings;
 
 pub use block_cache::CacheSize;
 pub use bundle::{Checked, Renderer, Rendering, UncacheableBlock, render};
 pub use engine::{
-    CompileCache, compile,
-    compiled::Compiled,
+    CompileCache, Program, compile,
     language::{self, Language},
     templates::Templates,
 };

@@ -8,16 +8,16 @@ use crate::{
         block::BlockPosition,
         captured::{Boundary, LookupResult, OuterLookup, Uncacheable},
     },
-    engine::{compiled::RenderedFile, patterns::PatternCache},
+    engine::{patterns::PatternCache, rendered::RenderedFile},
     input::RenderInput,
     output::{
         BufferedBytes, PrintedObject,
         effects::{AddedFile, BlockEffects},
         framing::FramedText,
     },
+    quotations::SENTENCE,
     servers::{destinations::meanings, fleet_services},
     value::{Value, recent_objects::RecentObjects, watched::Watched},
-    warnings::{SENTENCE, shortened},
 };
 use haptic_attribution::faults::{Fault, FaultKind, MOST_OF_ONE, MOST_TOLD};
 use haptic_model::{
@@ -25,6 +25,7 @@ use haptic_model::{
     external_names::{self, Resolved},
     store::{Key, Read},
 };
+use haptic_text::shortened;
 use std::{
     cell::{Cell, RefCell},
     collections::{BTreeMap, BTreeSet, HashMap, btree_map::Entry},
@@ -364,7 +365,7 @@ impl<'a> Session<'a> {
     /// The outermost block that has just been left failed: what it did is undone, what it refused stays refused. Of many that
     /// fail no more is told than one sentence each.
     pub(crate) fn failed(&self, object: &Arc<ObjectRef>, mut diagnostic: Diagnostic) {
-        diagnostic.message = shortened(diagnostic.message, SENTENCE);
+        diagnostic.message = shortened(&diagnostic.message, SENTENCE).into_owned();
         self.held.take();
         let state = &mut *self.state.borrow_mut();
         let BlockProgress { reads, first_added, added, said, .. } = std::mem::take(&mut state.block);

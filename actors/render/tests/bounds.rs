@@ -27,7 +27,7 @@ fn faults(setup: &Setup) -> Faults {
     let limits = &setup.limits;
     let faults = renderer
         .attempt(&RenderJob {
-            compiled: &*compiled,
+            compiled: &compiled,
             config: &config,
             snapshots: &setup.snapshots(),
             fleet: &Fleet::default(),

@@ -82,7 +82,7 @@ fn unchanged_objects_keep_their_fragments_between_generations() {
     let mut render = |setup: &Setup| {
         renderer
             .render(&RenderJob {
-                compiled: &*compiled,
+                compiled: &compiled,
                 config: &setup.config(),
                 snapshots: &setup.snapshots(),
                 fleet: &Fleet::default(),

@@ -47,7 +47,7 @@ fn where_a_name_leads_is_judged_each_time_and_costs_its_own_service_alone() {
         let snapshots = setup.snapshots().with(STORE.into(), Arc::new(known.clone()));
         let rendering = renderer
             .render(&RenderJob {
-                compiled: &*compiled,
+                compiled: &compiled,
                 config: &config,
                 snapshots: &snapshots,
                 fleet: &Fleet::default(),

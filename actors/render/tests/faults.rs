@@ -29,7 +29,7 @@ fn faults(setup: &Setup) -> Faults {
     let (config, compiled) = (setup.config(), setup.compile().unwrap());
     let mut attempt = || {
         renderer.attempt(&RenderJob {
-            compiled: &*compiled,
+            compiled: &compiled,
             config: &config,
             snapshots: &setup.snapshots(),
             fleet: &Fleet::default(),
@@ -115,7 +115,7 @@ tail
     let mut renderer = Renderer::checked(Checked::Always);
     let mut attempt = |setup: &Setup| {
         renderer.attempt(&RenderJob {
-            compiled: &*compiled,
+            compiled: &compiled,
             config: &config,
             snapshots: &setup.snapshots(),
             fleet: &Fleet::default(),
@@ -278,7 +278,7 @@ fn a_block_that_takes_most_of_the_time_is_at_fault() {
     let (config, compiled) = (setup.config(), setup.compile().unwrap());
     let faults = Renderer::checked(Checked::Never)
         .attempt(&RenderJob {
-            compiled: &*compiled,
+            compiled: &compiled,
             config: &config,
             snapshots: &setup.snapshots(),
             fleet: &Fleet::default(),

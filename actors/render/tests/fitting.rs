@@ -29,7 +29,7 @@ fn rendered(setup: &Setup) -> Rendering {
     let fleet = Fleet::default();
     let mut renderer = Renderer::checked(Checked::Always);
     let rendering = renderer.render(&RenderJob {
-        compiled: &*compiled,
+        compiled: &compiled,
         config: &config(setup),
         snapshots: &setup.snapshots(),
         fleet: &fleet,
@@ -177,7 +177,7 @@ fn a_kept_block_does_not_hide_the_section() {
     let mut renderer = Renderer::checked(Checked::Never);
     renderer
         .render(&RenderJob {
-            compiled: &*compiled,
+            compiled: &compiled,
             config: &config,
             snapshots: &one.snapshots(),
             fleet: &fleet,
@@ -187,7 +187,7 @@ fn a_kept_block_does_not_hide_the_section() {
     let two = one.ingress("a", "two", "b.example", &[]);
     let again = renderer
         .render(&RenderJob {
-            compiled: &*compiled,
+            compiled: &compiled,
             config: &config,
             snapshots: &two.snapshots(),
             fleet: &fleet,

@@ -2,7 +2,7 @@
 
 use crate::support::Setup;
 use haptic_model::{ActiveConfig, Fleet, ObjectRef};
-use haptic_render::{Checked, Compiled, RenderJob, RenderLimits, Renderer};
+use haptic_render::{Checked, Program, RenderJob, RenderLimits, Renderer};
 use haptic_text::{Text, TextRun};
 use std::{collections::HashSet, sync::Arc};
 
@@ -18,7 +18,7 @@ const NEW: usize = 3;
 struct World {
     setup: Setup,
     config: ActiveConfig,
-    compiled: Arc<dyn Compiled>,
+    compiled: Arc<Program>,
     renderer: Renderer,
 }
 
@@ -47,7 +47,7 @@ impl World {
         let render = |renderer: &mut Renderer| {
             renderer
                 .render(&RenderJob {
-                    compiled: &**compiled,
+                    compiled,
                     config,
                     snapshots: &snapshots,
                     fleet: &fleet,

@@ -5,7 +5,7 @@ use haptic_model::{
     ActiveConfig, Bundle, Diagnostic, Fleet, HaproxyPod, Object, ObjectRef, Snapshot, Snapshots,
     store::{FetchError, FetchObject},
 };
-use haptic_render::{Checked, Compiled, RenderJob, RenderLimits, Renderer, Rendering, engine::Uncacheable};
+use haptic_render::{Checked, Program, RenderJob, RenderLimits, Renderer, Rendering, engine::Uncacheable};
 use proptest::{
     prelude::*,
     test_runner::{TestError, TestRunner},
@@ -299,7 +299,7 @@ fn object_of(reference: Arc<ObjectRef>, service: &str, value: Option<&str>) -> O
         let paths = json!([{"path": format!("/{value}"), "pathType": "Exact", "backend": backend}]);
         json["spec"]["rules"] = json!([{"host": service, "http": {"paths": paths}}]);
     }
-    Object { version: 0, json: serde_json::to_vec(&json).unwrap().into(), reference }
+    Object::new(reference, &json)
 }
 
 /// Mostly harmless values; a few that a template or the encoder refuses.
@@ -385,16 +385,7 @@ impl World {
 }
 
 fn pod(number: u8) -> HaproxyPod {
-    HaproxyPod {
-        namespace: "n".into(),
-        name: format!("pod-{number}").into(),
-        uid: "u".into(),
-        address: [10, 0, 0, number].into(),
-        other_addresses: Vec::new(),
-        node_addresses: Vec::new(),
-        host_ports: Vec::new(),
-        port: 5555,
-    }
+    HaproxyPod::at("n", &format!("pod-{number}"), ([10, 0, 0, number], 5555))
 }
 
 impl Sketch {
@@ -479,7 +470,7 @@ fn lines(bundle: &Bundle) -> String {
 
 /// Renders the whole history with `renderer` and, each step, in full.
 fn follows(sketches: &[Sketch], steps: &[Step], renderer: &mut Renderer) -> Result<(), TestCaseError> {
-    let variants: Vec<(ActiveConfig, Arc<dyn Compiled>)> = sketches
+    let variants: Vec<(ActiveConfig, Arc<Program>)> = sketches
         .iter()
         .map(|s| s.setup())
         .map(|s| (s.config(), s.compile().unwrap_or_else(|e| panic!("{}", all(&e)))))
@@ -491,21 +482,21 @@ fn follows(sketches: &[Sketch], steps: &[Step], renderer: &mut Renderer) -> Resu
         let (config, compiled) = &variants[world.config];
         let snapshots = world.snapshots();
         let kept = renderer.render(&RenderJob {
-            compiled: &**compiled,
+            compiled,
             config,
             snapshots: &snapshots,
             fleet: &world.fleet,
             limits: &limits,
         });
         let full = Renderer::checked(Checked::Never).render(&RenderJob {
-            compiled: &**compiled,
+            compiled,
             config,
             snapshots: &snapshots,
             fleet: &world.fleet,
             limits: &limits,
         });
         let known = compiled.impure_blocks();
-        for found in renderer.uncacheable(&**compiled) {
+        for found in renderer.uncacheable(compiled) {
             let said = known.contains(&found.block) || found.block.why == Uncacheable::OnDemand;
             prop_assert!(said || full.is_err(), "step {number}: {found:?} is not among {known:#?}");
         }

@@ -5,14 +5,14 @@ use crate::{
     support::{Setup, all},
 };
 use haptic_model::{ActiveConfig, FileKey, Fleet};
-use haptic_render::{Checked, Compiled, RenderJob, RenderLimits, Renderer, engine::Uncacheable};
+use haptic_render::{Checked, Program, RenderJob, RenderLimits, Renderer, engine::Uncacheable};
 use std::sync::Arc;
 
 /// One template with the same three Ingresses, before and after a change.
 struct History {
     setup: Setup,
     config: ActiveConfig,
-    compiled: Arc<dyn Compiled>,
+    compiled: Arc<Program>,
     renderer: Renderer,
 }
 
@@ -37,7 +37,7 @@ impl History {
         self.setup = change(setup);
         self.renderer
             .render(&RenderJob {
-                compiled: &*self.compiled,
+                compiled: &self.compiled,
                 config: &self.config,
                 snapshots: &self.setup.snapshots(),
                 fleet: &Fleet::default(),
@@ -109,7 +109,7 @@ fn what_cannot_be_tracked_is_printed_each_time_with_its_reason() {
         let (printed, uncacheable) =
             history.printed(|s| s.endpoints("n", "a", 1, &["10.0.0.2"]).ingress("n", "b", "h", &[]));
         assert_eq!((printed, uncacheable), (3, 3), "{body}");
-        let said = history.renderer.uncacheable(&*history.compiled);
+        let said = history.renderer.uncacheable(&history.compiled);
         assert_eq!((said.len(), said[0].count, said[0].block.why), (1, 3, why), "{said:?}");
         assert_eq!((&*said[0].block.template, said[0].block.line), ("haproxyConfig", 2));
         assert_eq!(said[0].file, FileKey::config());
@@ -218,7 +218,7 @@ fn a_render_that_is_checked_is_the_full_one_even_if_tracking_is_broken() {
     let mut renderer = Renderer::forgetful().and_checked(Checked::Always);
     let mut told_by = |setup: &Setup| {
         told(&renderer.render(&RenderJob {
-            compiled: &*compiled,
+            compiled: &compiled,
             config: &config,
             snapshots: &setup.snapshots(),
             fleet: &Fleet::default(),
@@ -229,7 +229,7 @@ fn a_render_that_is_checked_is_the_full_one_even_if_tracking_is_broken() {
     let changed = setup.endpoints("n", "b", 1, &["10.0.0.2"]);
     let full = Renderer::checked(Checked::Never);
     let full = { full }.render(&RenderJob {
-        compiled: &*compiled,
+        compiled: &compiled,
         config: &config,
         snapshots: &changed.snapshots(),
         fleet: &Fleet::default(),
@@ -247,7 +247,7 @@ fn a_render_with_a_fault_keeps_what_is_not_at_fault() {
         Setup { stores: history.setup.stores.clone(), ..Setup::new("") }.ingress("n", "b", "evil", &[]);
     let stores = evil.snapshots();
     let failed = history.renderer.render(&RenderJob {
-        compiled: &*history.compiled,
+        compiled: &history.compiled,
         config: &history.config,
         snapshots: &stores,
         fleet: &Fleet::default(),
@@ -279,7 +279,7 @@ fn a_block_that_failed_is_printed_again_when_what_it_had_read_changes() {
     let failed = history
         .renderer
         .render(&RenderJob {
-            compiled: &*history.compiled,
+            compiled: &history.compiled,
             config: &history.config,
             snapshots: &stores,
             fleet: &fleet,
@@ -302,7 +302,7 @@ fn a_fork_goes_on_as_the_renderer_would_and_changes_nothing_for_it() {
     let render = |renderer: &mut Renderer| {
         let rendering = renderer
             .render(&RenderJob {
-                compiled: &*history.compiled,
+                compiled: &history.compiled,
                 config: &history.config,
                 snapshots: &beside,
                 fleet: &fleet,
@@ -328,14 +328,14 @@ fn limits_hold_as_in_a_full_render() {
         let mut renderer = Renderer::checked(Checked::Never);
         for snapshots in [setup.snapshots(), longer.snapshots(), setup.snapshots()] {
             let kept = renderer.render(&RenderJob {
-                compiled: &*compiled,
+                compiled: &compiled,
                 config: &config,
                 snapshots: &snapshots,
                 fleet: &Fleet::default(),
                 limits: &limits,
             });
             let full = Renderer::checked(Checked::Never).render(&RenderJob {
-                compiled: &*compiled,
+                compiled: &compiled,
                 config: &config,
                 snapshots: &snapshots,
                 fleet: &Fleet::default(),

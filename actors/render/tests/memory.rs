@@ -161,8 +161,7 @@ fn snapshots(config: &ActiveConfig, objects: impl Iterator<Item = Value>) -> Sna
         let (namespace, own) = (text("/metadata/namespace"), text("/metadata/name"));
         let service = text("/metadata/labels/kubernetes.io~1service-name");
         let key = [namespace, if name == "endpoints" { service } else { own }].map(Arc::from);
-        let reference = Arc::new(ObjectRef::new(name, namespace, own));
-        let object = Object { reference, version: 0, json: object.to_string().into_bytes().into() };
+        let object = Object::new(ObjectRef::new(name, namespace, own), &object);
         stores.get_mut(name.as_str()).unwrap().apply(object, key.into());
     }
     let synced = |mut store: Snapshot| {
@@ -189,7 +188,7 @@ fn in_a_process_of_its_own() {
     let (mut renderer, mut quarantine) = (Renderer::checked(Checked::Never), QuarantineState::default());
     let (fleet, limits, started) = (Fleet::default(), RenderLimits::default(), Instant::now());
     let job = RenderJob {
-        compiled: &*compiled,
+        compiled: &compiled,
         config: &config,
         snapshots: &snapshots,
         fleet: &fleet,

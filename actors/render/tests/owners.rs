@@ -3,7 +3,7 @@
 
 use crate::support::Setup;
 use haptic_model::{
-    ActiveConfig, Object, ObjectRef, Snapshot, Snapshots,
+    ActiveConfig, ObjectRef, Snapshot, Snapshots,
     host_holds::{STORE, store},
     store::StoreChange,
 };
@@ -114,9 +114,7 @@ impl World {
     }
 
     fn write(&mut self, namespace: &str, name: &str, ask: &Ask) {
-        let reference = Arc::new(ObjectRef::new("ingresses", namespace, name));
-        let json = ask.object(namespace, name).to_string().into_bytes().into();
-        self.ingresses.apply(Object { reference, version: 0, json }, [namespace.into(), name.into()].into());
+        self.ingresses.put(ObjectRef::new("ingresses", namespace, name), &ask.object(namespace, name));
     }
 
     fn delete(&mut self, namespace: &str, name: &str) {
@@ -493,9 +491,7 @@ fn thousands_of_claims_are_few_words_and_short_lines() {
     let many: Vec<String> = (0..5_000).map(|n| format!("h{n}.shop.example")).collect();
     let mut object = Ask::route(2, "x.other.example", "/").object(ATTACKER, "own");
     object["spec"]["tls"] = json!([{"hosts": many, "secretName": "own-tls"}]);
-    let reference = Arc::new(ObjectRef::new("ingresses", ATTACKER, "own"));
-    let json = object.to_string().into_bytes().into();
-    world.ingresses.apply(Object { reference, version: 0, json }, [ATTACKER.into(), "own".into()].into());
+    world.ingresses.put(ObjectRef::new("ingresses", ATTACKER, "own"), &object);
     world.look();
     assert!(world.told(ATTACKER, "own").len() < 5_000);
     assert_eq!(world.certificate("h1.shop.example"), None);
@@ -519,9 +515,7 @@ fn hosts_for_which_a_wildcards_line_has_no_room_trust_no_ca() {
     let paths = json!([{"path": "/x", "pathType": "Prefix", "backend": backend}]);
     object["spec"]["rules"] =
         many.iter().map(|host| json!({"host": host, "http": {"paths": paths}})).collect();
-    let reference = Arc::new(ObjectRef::new("ingresses", ATTACKER, "own"));
-    let json = object.to_string().into_bytes().into();
-    world.ingresses.apply(Object { reference, version: 0, json }, [ATTACKER.into(), "own".into()].into());
+    world.ingresses.put(ObjectRef::new("ingresses", ATTACKER, "own"), &object);
     world.look();
     world.put("third", "own", &Ask::route(3, "z.shop.example", "/").tls(&["z.shop.example"]).verified());
     let except = world.set(VICTIM, "own")["tls"][0]["except"].as_array().unwrap();

@@ -32,7 +32,7 @@ fn rendered(renderer: &mut Renderer, setup: &Setup, now: Instant) -> String {
     renderer.set_time(now);
     let compiled = setup.compile().unwrap_or_else(|errors| panic!("{}", all(&errors)));
     let job = RenderJob {
-        compiled: &*compiled,
+        compiled: &compiled,
         config: &setup.config(),
         snapshots: &setup.snapshots(),
         fleet: &Fleet::default(),

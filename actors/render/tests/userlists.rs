@@ -26,11 +26,10 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 fn put(store: &mut Snapshot, resource: &str, namespace: &str, name: &str, object: Option<&Value>) {
-    let reference = Arc::new(ObjectRef::new(resource, namespace, name));
+    let reference = ObjectRef::new(resource, namespace, name);
     match object {
         Some(json) => {
-            let object = Object { reference, version: 0, json: json.to_string().into_bytes().into() };
-            store.apply(object, [namespace.into(), name.into()].into());
+            store.put(reference, json);
         }
         None => drop(store.remove(&reference)),
     }

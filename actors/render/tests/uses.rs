@@ -114,7 +114,7 @@ fn a_file_is_written_anew_when_it_is_read_in_another_way() {
     let mut renderer = Renderer::checked(Checked::Always);
     for (stores, refused) in [(&plain, false), (&format, true), (&plain, false), (&format, true)] {
         let rendered = renderer.render(&RenderJob {
-            compiled: &*compiled,
+            compiled: &compiled,
             config: &config,
             snapshots: &stores.snapshots(),
             fleet: &Fleet::default(),

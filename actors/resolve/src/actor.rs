@@ -73,9 +73,7 @@ impl ResolveActor {
             self.options.names.publish_if_changed(Some(Arc::new(known)));
             self.own.set_detail(&self.resolution.size());
         }
-        if let Some(next) = self.resolution.next(now) {
-            self.alarm.set(next, context, Self::advance);
-        }
+        self.alarm.set(self.resolution.next(now), context, Self::advance);
     }
 }
 

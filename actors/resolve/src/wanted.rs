@@ -135,9 +135,7 @@ mod tests {
     use serde_json::{Value, json};
 
     fn put(store: &mut Snapshot, namespace: &str, name: &str, spec: Value) {
-        let reference = Arc::new(ObjectRef::new("services", namespace, name));
-        let json = json!({ "spec": spec }).to_string().into_bytes().into();
-        store.apply(Object { reference, version: 0, json }, [namespace.into(), name.into()].into());
+        store.put(ObjectRef::new("services", namespace, name), &json!({ "spec": spec }));
     }
 
     fn external(name: &str) -> Value {
@@ -185,9 +183,7 @@ mod tests {
                 .iter()
                 .map(|(name, value)| (format!("haproxy-haptic.org/{name}"), value.clone()))
                 .collect();
-            let json =
-                json!({"metadata": {"annotations": annotations}, "spec": {}}).to_string().into_bytes().into();
-            store.apply(Object { reference, version: 0, json }, ["a".into(), "web".into()].into());
+            store.put(reference, &json!({"metadata": {"annotations": annotations}, "spec": {}}));
         };
         put(
             &mut store,

@@ -5,8 +5,7 @@ mod name_server;
 
 use actix::Arbiter;
 use haptic_model::{
-    ActiveConfig, Object, ObjectRef, Snapshot, Snapshots, config::AcceptedConfig,
-    external_names::ExternalNames,
+    ActiveConfig, ObjectRef, Snapshot, Snapshots, config::AcceptedConfig, external_names::ExternalNames,
 };
 use haptic_resolve::{ResolveActor, ResolveOptions, ResolvedNames, table::LookupResponse};
 use haptic_runtime::{ActorHandle, Health, Publisher, Spec, Supervision, Topic, topic};
@@ -91,10 +90,8 @@ impl Running {
     }
 
     fn service(&mut self, namespace: &str, name: &str, host: &str) {
-        let reference = Arc::new(ObjectRef::new("services", namespace, name));
-        let json = json!({"spec": {"type": "ExternalName", "externalName": host}}).to_string();
-        let object = Object { reference, version: 0, json: json.into_bytes().into() };
-        self.services.apply(object, [namespace.into(), name.into()].into());
+        let service = json!({"spec": {"type": "ExternalName", "externalName": host}});
+        self.services.put(ObjectRef::new("services", namespace, name), &service);
     }
 
     fn publish(&self) {

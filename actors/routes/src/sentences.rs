@@ -23,11 +23,7 @@ pub(crate) fn few(mut findings: Vec<Finding>) -> Vec<Finding> {
 
 /// A value as a sentence quotes it.
 pub(crate) fn shortened(value: &str) -> String {
-    if value.len() <= LONGEST {
-        return value.to_owned();
-    }
-    let end = (0..=LONGEST).rev().find(|at| value.is_char_boundary(*at)).unwrap_or(0);
-    format!("{}…", value.get(..end).unwrap_or_default())
+    haptic_text::shortened(value, LONGEST).into_owned()
 }
 
 /// Namespaces, by name.

@@ -5,7 +5,7 @@ mod certificates;
 
 use certificates::secret;
 use haptic_model::{
-    ActiveConfig, Finding, FindingKind, FindingKind::*, Findings, Object, ObjectRef, Snapshot, Snapshots,
+    ActiveConfig, Finding, FindingKind, FindingKind::*, Findings, ObjectRef, Snapshot, Snapshots,
 };
 use haptic_routes::{Routes, store_of};
 use serde_json::{Value, json};
@@ -42,9 +42,7 @@ impl Cluster {
     fn put(&mut self, store: &str, namespace: &str, name: &str, mut object: Value) {
         object["metadata"]["namespace"] = json!(namespace);
         object["metadata"]["name"] = json!(name);
-        let reference = Arc::new(ObjectRef::new(store, namespace, name));
-        let object = Object { reference, version: 0, json: object.to_string().into_bytes().into() };
-        self.stores.get_mut(store).unwrap().apply(object, [Arc::from(namespace), Arc::from(name)].into());
+        self.stores.get_mut(store).unwrap().put(ObjectRef::new(store, namespace, name), &object);
     }
 
     fn remove(&mut self, store: &str, namespace: &str, name: &str) {

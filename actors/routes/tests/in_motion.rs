@@ -168,9 +168,7 @@ impl World {
         let (namespace, name) = (NAMESPACES[namespace], NAMES[name]);
         json["metadata"]["namespace"] = json!(namespace);
         json["metadata"]["name"] = json!(name);
-        let reference = Arc::new(ObjectRef::new(store, namespace, name));
-        let object = Object { reference, version: 0, json: json.to_string().into_bytes().into() };
-        self.store(store).apply(object, [Arc::from(namespace), Arc::from(name)].into());
+        self.store(store).put(ObjectRef::new(store, namespace, name), &json);
     }
 
     fn snapshots(&self) -> Snapshots {

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use haptic_model::{ActiveConfig, FindingKind, Object, ObjectRef, Snapshot, Snapshots};
+use haptic_model::{ActiveConfig, FindingKind, ObjectRef, Snapshot, Snapshots};
 use haptic_routes::{Routes, userlists_of};
 use serde_json::{Value, json};
 use std::{
@@ -41,9 +41,7 @@ impl Cluster {
     fn put(&mut self, store: &str, name: &str, mut object: Value) {
         object["metadata"]["namespace"] = json!("shop");
         object["metadata"]["name"] = json!(name);
-        let reference = Arc::new(ObjectRef::new(store, "shop", name));
-        let object = Object { reference, version: 0, json: object.to_string().into_bytes().into() };
-        self.stores.get_mut(store).unwrap().apply(object, ["shop".into(), name.into()].into());
+        self.stores.get_mut(store).unwrap().put(ObjectRef::new(store, "shop", name), &object);
     }
 
     fn delete(&mut self, store: &str) {

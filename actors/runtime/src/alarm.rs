@@ -10,13 +10,14 @@ use tokio::time::Instant;
 pub struct Alarm(Rc<Cell<Option<Instant>>>);
 
 impl Alarm {
-    /// Has `ring` called at `due`, unless a timer that rings earlier is set already.
+    /// Has `ring` called at `due`, if that is ever, unless a timer that rings earlier is set already.
     pub fn set<A: SupervisedActor>(
         &self,
-        due: Instant,
+        due: impl Into<Option<Instant>>,
         context: &mut Context<A>,
         ring: fn(&mut A, &mut Context<A>),
     ) {
+        let Some(due) = due.into() else { return };
         if self.0.get().is_some_and(|armed| armed <= due) {
             return;
         }

@@ -47,6 +47,14 @@ macro_rules! supervised {
             type Context = ::actix::Context<Self>;
         }
 
+        $crate::rebuilt!($actor);
+    };
+}
+
+/// Has an actor whose field `own` is its [`OwnHandle`] built anew after a failure.
+#[macro_export]
+macro_rules! rebuilt {
+    ($actor:ty) => {
         impl ::actix::Supervised for $actor {
             fn restarting(&mut self, _: &mut Self::Context) {
                 *self = self.own.rebuild();

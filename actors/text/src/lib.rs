@@ -12,6 +12,7 @@ pub mod patch;
 pub mod pattern_file;
 pub mod redaction;
 mod sensitive;
+mod shortened;
 mod spliced;
 pub mod suggest;
 mod text;
@@ -21,6 +22,7 @@ pub use field_path::{FieldPath, FieldPathError};
 pub use object_ref::ObjectRef;
 pub use patch::{Content, Patch};
 pub use sensitive::Sensitive;
+pub use shortened::shortened;
 pub use spliced::SplicedText;
 pub use text::{
     Blame, Fragment, FragmentIter, Fragments, LineBlame, Origin, REDACTED, Text, TextBuilder, TextRun,

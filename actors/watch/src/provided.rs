@@ -244,11 +244,7 @@ mod tests {
             }
         }
         let mut store = Snapshot::on_demand(Arc::new(Older));
-        let reference = Arc::new(ObjectRef::new("secrets", "a", "other"));
-        store.apply(
-            Object { reference, version: 0, json: ObjectJson::default() },
-            ["a".into(), "other".into()].into(),
-        );
+        store.put(ObjectRef::new("secrets", "a", "other"), ObjectJson::default());
         let stores = Snapshots::new(BTreeMap::from([("secrets".into(), Arc::new(store))]));
         let new = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "a"}, "data": {"x": "new"}});
         let new = new.as_object().unwrap().clone();

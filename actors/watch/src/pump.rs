@@ -62,7 +62,7 @@ pub struct WatchTask {
 
 /// A running pump; it ends when this is dropped.
 #[derive(Debug)]
-pub struct RunningPump(JoinHandle<()>);
+pub struct RunningPump(Aborting<()>);
 
 /// A task that ends when this is dropped.
 #[derive(Debug)]
@@ -72,7 +72,7 @@ impl WatchTask {
     /// Starts a pump. Any earlier pump of the same store can publish nothing from now on.
     #[must_use]
     pub fn start(&self) -> RunningPump {
-        RunningPump(tokio::spawn(self.clone().run()))
+        RunningPump(Aborting(tokio::spawn(self.clone().run())))
     }
 
     async fn run(self) {
@@ -350,16 +350,10 @@ async fn reconsidered(guarding: &mut Option<Guarding>, due: Option<Instant>) {
 impl RunningPump {
     /// Resolves when the pump has ended by itself, with the reason.
     pub async fn ended(&mut self) -> String {
-        match (&mut self.0).await {
+        match (&mut self.0.0).await {
             Ok(()) => "its source ended".to_owned(),
             Err(error) => error.to_string(),
         }
-    }
-}
-
-impl Drop for RunningPump {
-    fn drop(&mut self) {
-        self.0.abort();
     }
 }
 

@@ -131,10 +131,7 @@ impl Stores {
     pub fn forget(&self, name: &str) {
         if let Some(store) = self.state().stores.get_mut(name) {
             let mut emptied = (*store.last).clone();
-            let references: Vec<_> = emptied.iter().map(|object| object.reference.clone()).collect();
-            for reference in references {
-                emptied.remove(&reference);
-            }
+            emptied.retain(|_| false);
             store.last = Arc::new(emptied);
         }
         self.hide(name);
@@ -249,11 +246,10 @@ impl Claim {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use haptic_model::{Object, ObjectRef};
+    use haptic_model::ObjectRef;
 
     fn filled(mut snapshot: Snapshot, name: &str) -> Snapshot {
-        let reference = Arc::new(ObjectRef::new("a", "n", name));
-        snapshot.apply(Object { reference, version: 0, json: name.as_bytes().into() }, Arc::from([]));
+        snapshot.put(ObjectRef::new("a", "n", name), name.as_bytes());
         snapshot.set_synced();
         snapshot
     }

@@ -1,7 +1,7 @@
 //! The set of watches as actors: configurations change, pumps fail.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
-use haptic_model::{ActiveConfig, Event, Layout, Snapshots, config::AcceptedConfig};
+use haptic_model::{ActiveConfig, Event, Snapshots, config::AcceptedConfig};
 use haptic_runtime::{
     ActorHandle, Arbiters, Events, Health, Publisher, Spec, Supervision, Topic, messages::EventEmitted, topic,
 };
@@ -37,16 +37,7 @@ fn config(watched: &Value, revision: u64) -> Arc<ActiveConfig> {
         "watchedResources": watched
     }))
     .unwrap();
-    let spec: haptic_model::HAProxyTemplateConfigSpec = spec;
-    Arc::new(ActiveConfig {
-        name: "c".into(),
-        namespace: "n".into(),
-        resource_generation: 1,
-        revision,
-        layout: Layout::of(&spec.dataplane).unwrap(),
-        spec: Arc::new(spec),
-        credentials: Vec::new(),
-    })
+    Arc::new(ActiveConfig { revision, ..ActiveConfig::of("c", "n", spec) })
 }
 
 fn watched(index: &str) -> Value {

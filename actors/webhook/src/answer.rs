@@ -1,6 +1,7 @@
 //! What the API server is told, and in which words. Pure.
 
 use haptic_model::{Diagnostic, crd::FailurePolicy};
+use haptic_text::shortened;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -91,7 +92,7 @@ impl ReviewAnswer {
             Self::Allowed { warnings } => (true, None, warnings.clone()),
             Self::Denied { message } => (false, Some(message.clone()), Vec::new()),
             Self::Undecided { why } => {
-                let text = shortened(&format!("HAPTIC did not check this: {why}"), WARNING_LENGTH);
+                let text = line_of(&format!("HAPTIC did not check this: {why}"), WARNING_LENGTH);
                 match policy {
                     FailurePolicy::Ignore => (true, None, vec![text]),
                     FailurePolicy::Fail => (false, Some(text), Vec::new()),
@@ -118,20 +119,16 @@ fn text_of(fault: &Diagnostic, length: usize) -> String {
     if let Some(help) = fault.help.as_deref().filter(|help| !help.is_empty()) {
         text = format!("{text}. {help}");
     }
-    shortened(&text, length)
+    line_of(&text, length)
 }
 
 /// One line of at most `length` bytes.
-fn shortened(text: &str, length: usize) -> String {
+fn line_of(text: &str, length: usize) -> String {
     let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     if text.len() <= length {
         return text;
     }
-    let mut end = length.saturating_sub('…'.len_utf8());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    format!("{}…", text.get(..end).unwrap_or_default())
+    shortened(&text, length.saturating_sub('…'.len_utf8())).into_owned()
 }
 
 #[cfg(test)]

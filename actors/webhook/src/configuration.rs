@@ -16,7 +16,7 @@ use haptic_inspect::{
 use haptic_model::{
     ActiveConfig, Diagnostic, Fleet, HAProxyTemplateConfigSpec, HaproxyVersion, Severity, Snapshots,
 };
-use haptic_render::{Checked, Compiled, RenderJob, RenderLimits, Renderer, compile};
+use haptic_render::{Checked, Program, RenderJob, RenderLimits, Renderer, compile};
 use haptic_runtime::cpu;
 use haptic_validate::Checker;
 use haptic_watch::WatchSpec;
@@ -117,7 +117,7 @@ async fn evaluate_object(
 
 async fn own_tests(
     config: &Arc<ActiveConfig>,
-    compiled: &Arc<dyn Compiled>,
+    compiled: &Arc<Program>,
     checker: &Checker,
     topics: &LiveTopics,
 ) -> Report {
@@ -185,7 +185,7 @@ fn undecided_by(test: &TestResult) -> Diagnostic {
 /// Renders and checks what the cluster holds with the new configuration: its warnings, or what it breaks that was whole.
 async fn render_live(
     config: &Arc<ActiveConfig>,
-    compiled: &Arc<dyn Compiled>,
+    compiled: &Arc<Program>,
     checker: &Checker,
     live: Live,
 ) -> Result<Vec<Diagnostic>, ReviewAnswer> {
@@ -195,7 +195,7 @@ async fn render_live(
     };
     let fleet = live.fleet.clone();
     let (new, with, objects) = (config.clone(), compiled.clone(), snapshots.clone());
-    let rendered = cpu("webhook", move || render(&*with, &new, &objects, &fleet)).await;
+    let rendered = cpu("webhook", move || render(&with, &new, &objects, &fleet)).await;
     let found = match rendered {
         Ok(Ok((bundle, warnings))) => {
             let verdict = checker.check(&bundle, &live.fleet.versions).await;
@@ -216,7 +216,7 @@ async fn render_live(
     let fleet = live.fleet.clone();
     let before = cpu("webhook", move || {
         let compiled = compile(&live.config.spec)?;
-        render(&*compiled, &live.config, &live.snapshots, &fleet).map(drop)
+        render(&compiled, &live.config, &live.snapshots, &fleet).map(drop)
     });
     let before = before.await.ok().and_then(Result::err).unwrap_or_default();
     let troubled: HashSet<_> = before.iter().filter_map(|fault| fault.object.clone()).collect();
@@ -230,7 +230,7 @@ async fn render_live(
 }
 
 fn render(
-    compiled: &dyn Compiled,
+    compiled: &Program,
     config: &ActiveConfig,
     snapshots: &Snapshots,
     fleet: &Fleet,

@@ -101,7 +101,23 @@ impl Fixture {
 
     fn now(&self, services: &[(&str, Value)]) {
         let services = services.iter().map(|(name, annotations)| service(name, annotations)).collect();
-        let given = provided::ProvidedObjects::from([("services".to_owned(), services)]);
+        self.publish([("services", services)]);
+    }
+
+    /// Our class, the Gateway `shop/web`, and these HTTPRoutes.
+    fn publish_routes(&self, routes: Vec<Map<String, Value>>) {
+        let controller = json!({"controllerName": "haproxy-haptic.org/gateway-controller"});
+        let listeners = json!([{"name": "http", "port": 80, "protocol": "HTTP"}]);
+        let gateway = json!({"gatewayClassName": "haptic", "listeners": listeners});
+        self.publish([
+            ("gatewayclasses", vec![gateway_object("GatewayClass", "", "haptic", controller)]),
+            ("gateways", vec![gateway_object("Gateway", "shop", "web", gateway)]),
+            ("httproutes", routes),
+        ]);
+    }
+
+    fn publish<const N: usize>(&self, objects: [(&str, Vec<Map<String, Value>>); N]) {
+        let given = objects.map(|(resources, objects)| (resources.to_owned(), objects)).into();
         self.snapshots.publish(provided::snapshots(&self.config.spec, &given).unwrap());
     }
 
@@ -157,119 +173,72 @@ async fn options_of_a_class_that_cannot_be_read_are_refused() {
     assert!(matches!(allowed, ReviewAnswer::Allowed { .. }), "{allowed:?}");
 }
 
-#[tokio::test]
-async fn a_route_of_which_nothing_can_be_served_is_refused_and_others_are_warned_of() {
-    let resources = ["gatewayclasses", "gateways", "httproutes"];
+/// One for Gateways: `shop/web` listens for HTTP, and these hosts are listed.
+fn gateway_fixture(hosts: &Value) -> Fixture {
     let api = |resources: &str| json!({"apiVersion": "gateway.networking.k8s.io/v1", "resources": resources, "enableValidationWebhook": true});
-    let watched: Map<String, Value> = resources.iter().map(|one| ((*one).to_owned(), api(one))).collect();
-    let mut fixture = Fixture::of(&json!({
-        "credentialsSecretRef": {"name": "c"}, "podSelector": {"matchLabels": {"a": "b"}},
-        "libraries": ["base", "ssl", "gateway"], "watchedResources": watched,
+    let fixture = Fixture::of(&json!({
+        "credentialsSecretRef": {"name": "c"}, "podSelector": {"matchLabels": {"a": "b"}}, "hosts": hosts,
+        "libraries": ["base", "ssl", "gateway"], "watchedResources": {
+            "gatewayclasses": api("gatewayclasses"), "gateways": api("gateways"), "httproutes": api("httproutes"),
+        },
     }));
-    let object = |kind: &str, namespace: &str, name: &str, spec: Value| {
-        let object = json!({"apiVersion": "gateway.networking.k8s.io/v1", "kind": kind,
-            "metadata": {"namespace": namespace, "name": name}, "spec": spec});
-        object.as_object().cloned().unwrap_or_default()
-    };
-    let class = object(
-        "GatewayClass",
-        "",
-        "haptic",
-        json!({"controllerName": "haproxy-haptic.org/gateway-controller"}),
-    );
-    let gateway = object(
-        "Gateway",
-        "shop",
-        "web",
-        json!({"gatewayClassName": "haptic",
-        "listeners": [{"name": "http", "port": 80, "protocol": "HTTP"}]}),
-    );
-    let route = |rules: Value| {
-        object("HTTPRoute", "shop", "cart", json!({"parentRefs": [{"name": "web"}], "rules": rules}))
-    };
-    let given = |routes: Vec<Map<String, Value>>| {
-        provided::ProvidedObjects::from([
-            ("gatewayclasses".to_owned(), vec![class.clone()]),
-            ("gateways".to_owned(), vec![gateway.clone()]),
-            ("httproutes".to_owned(), routes),
-        ])
-    };
-    let put = |route: &Map<String, Value>| ObjectChange {
+    fixture.publish_routes(Vec::new());
+    fixture
+}
+
+fn gateway_object(kind: &str, namespace: &str, name: &str, spec: Value) -> Map<String, Value> {
+    let object = json!({"apiVersion": "gateway.networking.k8s.io/v1", "kind": kind,
+        "metadata": {"namespace": namespace, "name": name}, "spec": spec});
+    object.as_object().cloned().unwrap_or_default()
+}
+
+/// The HTTPRoute `shop/cart`.
+fn cart(spec: Value) -> Map<String, Value> {
+    gateway_object("HTTPRoute", "shop", "cart", spec)
+}
+
+fn put_route(route: Map<String, Value>) -> ObjectChange {
+    ObjectChange {
         resources: vec!["httproutes".into()],
         namespace: "shop".into(),
-        object: Some(route.clone()),
+        object: Some(route),
         ..delete("cart")
-    };
+    }
+}
+
+#[tokio::test]
+async fn a_route_of_which_nothing_can_be_served_is_refused_and_others_are_warned_of() {
+    let mut fixture = gateway_fixture(&json!([]));
+    let route = |rules: Value| cart(json!({"parentRefs": [{"name": "web"}], "rules": rules}));
     let regex = |value: &str| json!({"matches": [{"headers": [{"name": "a", "type": "RegularExpression", "value": value}]}]});
     let backend = |name: &str| json!({"backendRefs": [{"name": name, "port": 80}]});
-    fixture.snapshots.publish(provided::snapshots(&fixture.config.spec, &given(Vec::new())).unwrap());
-    let refused = fixture.says(put(&route(json!([regex("(")])))).await;
+    let refused = fixture.says(put_route(route(json!([regex("(")])))).await;
     let said = message(&refused);
     assert!(said.contains("httproutes shop/cart") && said.contains("the value of header \"a\""), "{said}");
-    let shared = object(
-        "HTTPRoute",
-        "shop",
-        "cart",
+    let shared = cart(
         json!({"parentRefs": [{"name": "web"}, {"name": "of-another-controller"}], "rules": [regex("(")]}),
     );
     for warned_of in [route(json!([backend("cart")])), route(json!([backend("cart"), regex("(")])), shared] {
-        let warned = fixture.says(put(&warned_of)).await;
+        let warned = fixture.says(put_route(warned_of)).await;
         let ReviewAnswer::Allowed { warnings } = &warned else { panic!("{warned:?}") };
         assert!(warnings.iter().any(|warning| warning.contains("shop/cart")), "{warnings:?}");
     }
     // One that is broken already may be changed in another way.
     let broken = route(json!([regex("(")]));
-    fixture.snapshots.publish(provided::snapshots(&fixture.config.spec, &given(vec![broken])).unwrap());
-    let changed = object(
-        "HTTPRoute",
-        "shop",
-        "cart",
-        json!({"parentRefs": [{"name": "web"}], "hostnames": ["a.example"], "rules": [regex("(")]}),
-    );
-    let allowed = fixture.says(put(&changed)).await;
+    fixture.publish_routes(vec![broken]);
+    let changed =
+        cart(json!({"parentRefs": [{"name": "web"}], "hostnames": ["a.example"], "rules": [regex("(")]}));
+    let allowed = fixture.says(put_route(changed)).await;
     assert!(matches!(&allowed, ReviewAnswer::Allowed { warnings } if !warnings.is_empty()), "{allowed:?}");
 }
 
 #[tokio::test]
 async fn a_route_for_a_host_of_others_is_stored_with_a_warning() {
-    let resources = ["gatewayclasses", "gateways", "httproutes"];
-    let api = |resources: &str| json!({"apiVersion": "gateway.networking.k8s.io/v1", "resources": resources, "enableValidationWebhook": true});
-    let watched: Map<String, Value> = resources.iter().map(|one| ((*one).to_owned(), api(one))).collect();
-    let mut fixture = Fixture::of(&json!({
-        "credentialsSecretRef": {"name": "c"}, "podSelector": {"matchLabels": {"a": "b"}},
-        "libraries": ["base", "ssl", "gateway"], "watchedResources": watched,
-        "hosts": [{"hosts": ["pay.example"], "namespaces": ["pay"]}],
-    }));
-    let object = |kind: &str, namespace: &str, name: &str, spec: Value| {
-        let object = json!({"apiVersion": "gateway.networking.k8s.io/v1", "kind": kind,
-            "metadata": {"namespace": namespace, "name": name}, "spec": spec});
-        object.as_object().cloned().unwrap_or_default()
-    };
-    let class = object(
-        "GatewayClass",
-        "",
-        "haptic",
-        json!({"controllerName": "haproxy-haptic.org/gateway-controller"}),
-    );
-    let listener = json!({"name": "http", "port": 80, "protocol": "HTTP"});
-    let gateway =
-        object("Gateway", "shop", "web", json!({"gatewayClassName": "haptic", "listeners": [listener]}));
-    let given = provided::ProvidedObjects::from([
-        ("gatewayclasses".to_owned(), vec![class]),
-        ("gateways".to_owned(), vec![gateway]),
-        ("httproutes".to_owned(), Vec::new()),
-    ]);
-    fixture.snapshots.publish(provided::snapshots(&fixture.config.spec, &given).unwrap());
+    let mut fixture = gateway_fixture(&json!([{"hosts": ["pay.example"], "namespaces": ["pay"]}]));
     for hostnames in [json!(["pay.example"]), json!(["own.example", "pay.example"])] {
         let redirect = json!({"type": "RequestRedirect", "requestRedirect": {"hostname": "a.example"}});
         let spec = json!({"parentRefs": [{"name": "web"}], "hostnames": hostnames, "rules": [{"filters": [redirect]}]});
-        let change = ObjectChange {
-            resources: vec!["httproutes".into()],
-            namespace: "shop".into(),
-            object: Some(object("HTTPRoute", "shop", "cart", spec)),
-            ..delete("cart")
-        };
-        let warned = fixture.says(change).await;
+        let warned = fixture.says(put_route(cart(spec))).await;
         let ReviewAnswer::Allowed { warnings } = &warned else { panic!("{warned:?}") };
         let is_told = |warning: &String| {
             warning
@@ -406,7 +375,7 @@ async fn review_with_a_fork() {
     let limits = RenderLimits::default();
     let rendered = renderer
         .render(&RenderJob {
-            compiled: &*templates,
+            compiled: &templates,
             config: &live.config,
             snapshots: &live.snapshots,
             fleet: &live.fleet,

@@ -2,6 +2,7 @@
 //! Several lines, and not more than a terminal shows. Pure.
 
 use haptic_inspect::tests_of_config::{AssertionResult, TestResult};
+use haptic_text::shortened;
 
 /// Tests that are shown.
 const TESTS: usize = 10;
@@ -54,18 +55,6 @@ fn more(left: usize, what: &str) -> String {
 
 fn without_controls(line: &str) -> String {
     line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
-}
-
-/// At most `length` bytes, with its lines.
-fn shortened(text: &str, length: usize) -> String {
-    if text.len() <= length {
-        return text.to_owned();
-    }
-    let mut end = length;
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    format!("{}…", text.get(..end).unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -240,7 +240,7 @@ impl RenderCache {
         let compiled = compiled.of(&live.config).map_err(Faults::of_templates)?;
         renderer.set_date(SystemTime::now());
         renderer.attempt(&RenderJob {
-            compiled: &*compiled,
+            compiled: &compiled,
             config: &live.config,
             snapshots,
             fleet: &live.fleet,

@@ -1,7 +1,7 @@
 //! Templates: refused or rendered the same twice, and what an object says never makes a line.
 
 use super::parse_line;
-use haptic_model::{ActiveConfig, Fleet, HAProxyTemplateConfigSpec, Object, ObjectRef, Snapshot, Snapshots};
+use haptic_model::{ActiveConfig, Fleet, HAProxyTemplateConfigSpec, ObjectRef, Snapshot, Snapshots};
 use haptic_render::{Language, RenderJob, RenderLimits, render};
 use serde_json::json;
 use std::{sync::Arc, time::Duration};
@@ -104,7 +104,7 @@ enum Rendered {
 
 /// A compiled template.
 struct Site {
-    compiled: Arc<dyn haptic_render::Compiled>,
+    compiled: Arc<haptic_render::Program>,
     config: ActiveConfig,
 }
 
@@ -130,15 +130,13 @@ impl Site {
     /// With one object that says these texts.
     fn render(&self, texts: &[String]) -> Rendered {
         let object = json!({"metadata": {"namespace": "n", "name": "o"}, "spec": {"texts": texts, "text": texts.first()}});
-        let reference = Arc::new(ObjectRef::new("ingresses", "n", "o"));
-        let object = Object { reference, version: 0, json: object.to_string().into_bytes().into() };
         let mut store = Snapshot::full();
-        store.apply(object, Arc::from([Arc::from("n"), Arc::from("o")]));
+        store.put(ObjectRef::new("ingresses", "n", "o"), &object);
         let snapshots = Snapshots::new([(Arc::from("ingresses"), Arc::new(store))].into());
         let limits =
             RenderLimits { time: Duration::from_secs(2), output: 1 << 20, ..RenderLimits::default() };
         let job = RenderJob {
-            compiled: &*self.compiled,
+            compiled: &self.compiled,
             config: &self.config,
             snapshots: &snapshots,
             fleet: &Fleet::default(),

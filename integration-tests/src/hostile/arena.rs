@@ -122,17 +122,11 @@ impl Controlled {
 
 impl Arena {
     /// `haptic local` with a folder of manifests: no API server is needed.
-    ///
-    /// # Errors
-    /// A part is missing, or alpha is not served.
     pub async fn local(options: Options) -> Outcome<Self> {
         Self::local_with(options, &[]).await
     }
 
     /// The same where these objects are there from the beginning.
-    ///
-    /// # Errors
-    /// A part is missing, or alpha is not served.
     pub async fn local_with(options: Options, hostile: &[Value]) -> Outcome<Self> {
         let manifests = options.dir.join("manifests");
         for left in [&manifests, &options.dir.join("haproxy")] {
@@ -159,18 +153,12 @@ impl Arena {
     }
 
     /// A controller with one pod in a cluster that nobody else uses.
-    ///
-    /// # Errors
-    /// A part does not start, or alpha is not served.
     pub async fn in_cluster(scene: Scene) -> Outcome<Self> {
         let controller = scene.controller()?;
         Self::in_cluster_of(scene, controller).await
     }
 
     /// The same, with a controller that has been started.
-    ///
-    /// # Errors
-    /// A part does not start, or alpha is not served.
     pub async fn in_cluster_of(scene: Scene, controller: Controller) -> Outcome<Self> {
         let (client, namespace) = (scene.cluster.client.clone(), "alpha".to_owned());
         let objects = Objects::Cluster { client, namespace };
@@ -207,9 +195,6 @@ impl Arena {
     }
 
     /// Kills controller and HAProxy, and starts them on the files that they left; back when alpha and beta are served.
-    ///
-    /// # Errors
-    /// They are not.
     pub async fn killed_and_started(self) -> Outcome<Self> {
         self.controller.end().await?;
         let controller = Controlled::Local(Box::new(start(&self.options)?), self.options.block.controller(0));
@@ -219,18 +204,12 @@ impl Arena {
     }
 
     /// Ends it.
-    ///
-    /// # Errors
-    /// The kernel refuses.
     pub async fn end(self) -> Outcome {
         self.innocents.end().await;
         self.controller.end().await
     }
 
     /// What the controller shows under `path`.
-    ///
-    /// # Errors
-    /// It does not answer.
     pub async fn look(&self, path: &str) -> Outcome<Value> {
         Ok(serde_json::from_str(&self.text((self.controller.address(), DEBUG_PORT).into(), path).await?)?)
     }
@@ -242,17 +221,11 @@ impl Arena {
     }
 
     /// Fails unless the controller runs and says that it lives.
-    ///
-    /// # Errors
-    /// It does not.
     pub async fn is_alive(&mut self) -> Outcome {
         self.controller.is_alive().await
     }
 
     /// Reloads and worker changes that the agent counts.
-    ///
-    /// # Errors
-    /// It does not answer.
     pub async fn haproxy(&self) -> Outcome<(f64, f64)> {
         let pods = self.look("/debug/pods").await?;
         let agent: SocketAddr = pods[0]["address"].as_str().unwrap_or_default().parse()?;

@@ -40,9 +40,6 @@ pub struct Innocents {
 
 impl Innocents {
     /// In this block, with so many Ingresses of beta more.
-    ///
-    /// # Errors
-    /// An address is in use.
     pub async fn new(block: Block, more: usize) -> Outcome<Self> {
         let authority = Authority::new("alpha")?;
         let clients = (Client::anonymous()?, Client::with(&authority.sign(&["client".to_owned()])?)?);

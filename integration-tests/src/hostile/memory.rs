@@ -76,9 +76,6 @@ impl Peaks {
 }
 
 /// What is in memory now.
-///
-/// # Errors
-/// The process has ended.
 pub fn look(root: u32) -> Outcome<Peaks> {
     let controller = resident(root).ok_or_else(|| Failure::new("the controller has ended"))?;
     let mut now = Peaks { controller, container: controller, ..Peaks::default() };

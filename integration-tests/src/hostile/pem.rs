@@ -4,9 +4,6 @@ use crate::{certificate::Certificate, failure::Outcome};
 use std::{fs, path::Path};
 
 /// The files of `fixtures/hostile/pem`: name and text.
-///
-/// # Errors
-/// They cannot be read.
 pub fn kinds() -> Outcome<Vec<(String, String)>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/hostile/pem");
     let mut kinds = Vec::new();

@@ -26,18 +26,12 @@ pub struct Generator {
 
 impl Generator {
     /// For an arena with these addresses.
-    ///
-    /// # Errors
-    /// Libraries or fixtures cannot be read.
     pub fn new(around: Around) -> Outcome<Self> {
         let made = certificate::for_host("mallory.example")?;
         Self::of(Tenant::new("NAMESPACE", "HOST", &made.pem, &made.key)?, around)
     }
 
     /// For one that serves Gateways, too.
-    ///
-    /// # Errors
-    /// Libraries or fixtures cannot be read.
     pub fn with_gateways(around: Around) -> Outcome<Self> {
         let made = certificate::for_host("mallory.example")?;
         Self::of(Tenant::with_gateways("NAMESPACE", "HOST", &made.pem, &made.key)?, around)

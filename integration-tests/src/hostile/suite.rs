@@ -32,9 +32,6 @@ pub struct Suite {
 
 impl Suite {
     /// Starts an arena and measures it before anybody hostile is there.
-    ///
-    /// # Errors
-    /// It does not start.
     pub async fn start(options: Options, bounds: Bounds) -> Outcome<Self> {
         let mut arena = Arena::local(options.clone()).await?;
         let [calm_start, calm] = measured(&mut arena, &bounds).await?;
@@ -43,9 +40,6 @@ impl Suite {
     }
 
     /// The next arena is another.
-    ///
-    /// # Errors
-    /// The arena before does not end.
     pub async fn goes_on_with(&mut self, options: Options) -> Outcome {
         if let Some(arena) = self.arena.take() {
             arena.end().await?;
@@ -60,9 +54,6 @@ impl Suite {
     }
 
     /// The next arena is another, and measured again before anybody hostile is there.
-    ///
-    /// # Errors
-    /// The arena before does not end, or this one does not start.
     pub async fn starts_over_with(&mut self, options: Options) -> Outcome {
         self.goes_on_with(options).await?;
         let mut arena = Arena::local(self.options.clone()).await?;
@@ -72,9 +63,6 @@ impl Suite {
     }
 
     /// Tries one case.
-    ///
-    /// # Errors
-    /// No arena can be made.
     pub async fn attempt(&mut self, case: &Case) -> Outcome<Trial> {
         if self.in_arena == CASES_OF_AN_ARENA
             && let Some(arena) = self.arena.take()
@@ -101,9 +89,6 @@ impl Suite {
     }
 
     /// Starts a controller where all objects of these cases are there from the beginning.
-    ///
-    /// # Errors
-    /// The arena before does not end.
     pub async fn start_among(&mut self, name: &str, cases: &[&Case]) -> Outcome<Trial> {
         if let Some(arena) = self.arena.take() {
             arena.end().await?;
@@ -125,9 +110,6 @@ impl Suite {
     }
 
     /// The controller and its HAProxy are killed while the objects of a case are there, and start again on what they left.
-    ///
-    /// # Errors
-    /// No arena can be made.
     pub async fn killed_among(&mut self, case: &Case) -> Outcome<Trial> {
         let mut arena = match self.arena.take() {
             Some(arena) => arena,
@@ -150,9 +132,6 @@ impl Suite {
     }
 
     /// Ends the arena; how many cases failed.
-    ///
-    /// # Errors
-    /// It does not end.
     pub async fn end(self) -> Outcome<usize> {
         if let Some(arena) = self.arena {
             arena.end().await?;

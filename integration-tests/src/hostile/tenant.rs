@@ -26,9 +26,6 @@ pub struct Payload {
 }
 
 /// All payloads.
-///
-/// # Errors
-/// They cannot be read.
 pub fn payloads() -> Outcome<Vec<Payload>> {
     read("fixtures/hostile/payloads.yaml")
 }
@@ -69,18 +66,12 @@ impl std::fmt::Display for Field {
 
 impl Tenant {
     /// The one of `fixtures/hostile/objects.yaml`, with this namespace, host, certificate and key, all right.
-    ///
-    /// # Errors
-    /// They cannot be read.
     pub fn new(namespace: &str, host: &str, certificate: &str, key: &str) -> Outcome<Self> {
         let objects = read("fixtures/hostile/objects.yaml")?;
         Ok(Self { objects }.named(namespace, host, certificate, key))
     }
 
     /// The same with all that the Gateway API knows, of `fixtures/hostile/gateways.yaml`.
-    ///
-    /// # Errors
-    /// They cannot be read.
     pub fn with_gateways(namespace: &str, host: &str, certificate: &str, key: &str) -> Outcome<Self> {
         let mut objects: Vec<Value> = read("fixtures/hostile/objects.yaml")?;
         objects.append(&mut read("fixtures/hostile/gateways.yaml")?);
@@ -111,9 +102,6 @@ impl Tenant {
     }
 
     /// Every text of every object, and every annotation that the libraries know, whether it is there or not.
-    ///
-    /// # Errors
-    /// A library cannot be read.
     pub fn fields(&self) -> Outcome<Vec<Field>> {
         let mut fields = BTreeSet::new();
         for (number, object) in self.objects.iter().enumerate() {
@@ -169,9 +157,6 @@ fn decoded(text: &str) -> String {
 }
 
 /// The annotations that the libraries read, by what their templates say and the table of options.
-///
-/// # Errors
-/// A library cannot be read.
 pub fn options() -> Outcome<BTreeSet<String>> {
     let mut options: BTreeSet<String> = TABLE.iter().map(|row| row.name.to_owned()).collect();
     for entry in fs::read_dir(file("charts/haptic/libraries"))? {

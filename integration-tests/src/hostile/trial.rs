@@ -189,9 +189,6 @@ impl Arena {
     }
 
     /// Alpha changes among whatever is there.
-    ///
-    /// # Errors
-    /// The arena itself is broken.
     pub async fn among(&mut self, name: &str, bounds: &Bounds, calm: &Peaks) -> Outcome<Trial> {
         let before = self.begin().await?;
         let mut trial = self.changed_among(name, before, bounds).await;

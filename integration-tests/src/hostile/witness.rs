@@ -43,17 +43,11 @@ pub struct Client(Arc<ClientConfig>);
 
 impl Client {
     /// Without a certificate.
-    ///
-    /// # Errors
-    /// None in practice.
     pub fn anonymous() -> Outcome<Self> {
         Ok(Self(Arc::new(http::client_config()?)))
     }
 
     /// With this one.
-    ///
-    /// # Errors
-    /// None in practice.
     pub fn with(certificate: &Certificate) -> Outcome<Self> {
         Ok(Self(Arc::new(http::client_config_of(certificate)?)))
     }

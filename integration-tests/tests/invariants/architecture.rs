@@ -12,7 +12,7 @@ struct Edge {
 }
 
 /// The crates that are a stage of the pipeline, and the agent.
-const STAGES: [&str; 10] = [
+pub const STAGES: [&str; 10] = [
     "config",
     "watch",
     "resolve",

@@ -1,25 +1,11 @@
 //! Rules over the text of our own sources.
 
-use crate::{assert_none, root};
+use crate::{architecture::STAGES, assert_none, root};
 use std::{
     fs,
     path::{Path, PathBuf},
 };
 
-/// The stage crates, and those that stand on several; the agent serves HTTP with actix-web, and `runtime` is what knows actix.
-const STAGES: [&str; 11] = [
-    "config",
-    "watch",
-    "resolve",
-    "debounce",
-    "render",
-    "validate",
-    "deploy",
-    "leader",
-    "commentator",
-    "inspect",
-    "webhook",
-];
 /// The webhook's HTTP, with actix-web.
 const SERVES: &str = "actors/webhook/src/service.rs";
 const LONGEST: usize = 900;
@@ -65,10 +51,11 @@ fn code(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map(|line| line.split("//").next().unwrap_or_default())
 }
 
-/// In a stage crate only `actor.rs`, or files in `actor/`, know actix.
+/// In a stage crate, and in one that stands on several, only `actor.rs`, or files in `actor/`, know actix. The agent serves HTTP with actix-web.
 fn actix_outside_actors(sources: &[Source]) -> Vec<String> {
+    let crates = || STAGES.into_iter().chain(["inspect", "webhook"]).filter(|name| *name != "agent");
     let plain = sources.iter().filter(|(path, _)| {
-        let stage = STAGES.iter().any(|stage| path.starts_with(&format!("actors/{stage}/src/")));
+        let stage = crates().any(|stage| path.starts_with(&format!("actors/{stage}/src/")));
         stage && !path.ends_with("/src/actor.rs") && !path.contains("/src/actor/") && path != SERVES
     });
     let knowing = plain

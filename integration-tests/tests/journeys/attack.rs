@@ -65,8 +65,7 @@ pub async fn by_strangers(scene: Scene) -> Outcome {
     let grown = memory(controller.process_id())?.saturating_sub(before);
     ensure(grown < MEMORY, format!("it took {grown} KiB more"))?;
     let b = scene.backend("b").await?;
-    scene.apply(&manifest::endpoints("shop", &[b.address])).await?;
-    pod.serves(HOST, "b").await?;
+    scene.move_to(&b, &pod, HOST).await?;
     guarded.guards().await
 }
 
@@ -121,8 +120,7 @@ pub async fn by_insiders(scene: Scene) -> Outcome {
         }
     }
     let b = scene.backend("b").await?;
-    scene.apply(&manifest::endpoints("shop", &[b.address])).await?;
-    pod.serves(HOST, "b").await?;
+    scene.move_to(&b, &pod, HOST).await?;
     while let Some(done) = attacks.join_next().await {
         done??;
     }

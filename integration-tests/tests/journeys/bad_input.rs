@@ -112,8 +112,7 @@ pub async fn no_permission(scene: Scene) -> Outcome {
     allow(&scene, "rest", &rest).await?;
     controller.ready().await?;
     let b = scene.backend("b").await?;
-    scene.apply(&manifest::endpoints("shop", &[b.address])).await?;
-    pod.serves(HOST, "b").await
+    scene.move_to(&b, &pod, HOST).await
 }
 
 pub async fn port_in_use(scene: Scene) -> Outcome {

@@ -1,8 +1,8 @@
 //! The configuration changes, well or badly. Whatever happens to it, what ran before goes on.
 
 use integration_tests::{
-    Outcome, Scene, backend::Backend, certificate, configuration::POD_ADDRESS, controller::Controller,
-    ensure, eventually, haproxy_pod::HaproxyPod, http, manifest,
+    Outcome, Scene, certificate, configuration::POD_ADDRESS, controller::Controller, ensure, eventually,
+    haproxy_pod::HaproxyPod, http, manifest,
 };
 use serde_json::{Value, json};
 
@@ -27,10 +27,7 @@ async fn says(pod: &HaproxyPod, word: &str) -> Outcome {
 }
 
 pub async fn changed_live(scene: Scene) -> Outcome {
-    let (pod, _controller) = scene.running().await?;
-    let a = scene.backend("a").await?;
-    scene.publish("shop", HOST, &a).await?;
-    pod.serves(HOST, "a").await?;
+    let (pod, _controller, _backends) = scene.serving(HOST).await?;
     let traffic = pod.traffic(HOST);
     let demo = scene.configuration()?;
     for word in ["first", "second"] {
@@ -87,32 +84,24 @@ pub async fn invalid_then_recovered(scene: Scene) -> Outcome {
 
 /// `broken` is refused with a message that contains `reason`; routes still follow their objects; a good one is taken again.
 async fn refused_and_recovered(scene: &Scene, broken: &Value, reason: &str) -> Outcome {
-    let (pod, controller) = scene.running().await?;
-    let [a, b] = [scene.backend("a").await?, scene.backend("b").await?];
-    scene.publish("shop", HOST, &a).await?;
-    pod.serves(HOST, "a").await?;
+    let (pod, controller, [a, b]) = scene.serving(HOST).await?;
     let traffic = pod.traffic(HOST);
     scene.apply(broken).await?;
     controller.says(reason).await?;
     traffic.answers(50).await?;
-    follows(scene, &pod, &b).await?;
+    scene.move_to(&b, &pod, HOST).await?;
     scene.publish("late", LATE_HOST, &b).await?;
     pod.serves(LATE_HOST, "b").await?;
     says_refused(&controller, reason).await?;
     pod.has_stored_what_it_runs().await?;
-    follows(scene, &pod, &a).await?;
+    scene.move_to(&a, &pod, HOST).await?;
     let demo = scene.configuration()?;
     scene
         .apply(&demo.with_template(format!("{}{}", demo.template(), answering("recovered"))).manifest)
         .await?;
     says(&pod, "recovered").await?;
-    follows(scene, &pod, &b).await?;
+    scene.move_to(&b, &pod, HOST).await?;
     traffic.finish_without_loss().await.map(drop)
-}
-
-async fn follows(scene: &Scene, pod: &HaproxyPod, backend: &Backend) -> Outcome {
-    scene.apply(&manifest::endpoints("shop", &[backend.address])).await?;
-    pod.serves(HOST, &backend.name).await
 }
 
 /// However much is in force of what objects changed since, the status says that the configuration is not.
@@ -125,10 +114,7 @@ async fn says_refused(controller: &Controller, reason: &str) -> Outcome {
 }
 
 pub async fn malformed_object(scene: Scene) -> Outcome {
-    let (pod, controller) = scene.running().await?;
-    let [a, b] = [scene.backend("a").await?, scene.backend("b").await?];
-    scene.publish("shop", HOST, &a).await?;
-    pod.serves(HOST, "a").await?;
+    let (pod, controller, [a, b]) = scene.serving(HOST).await?;
     let traffic = pod.traffic(HOST);
     let good = certificate::for_host("broken.example")?;
     let mut bad = good.clone();
@@ -141,6 +127,6 @@ pub async fn malformed_object(scene: Scene) -> Outcome {
     traffic.answers(50).await?;
     scene.apply(&manifest::tls_secret("broken-tls", &good)).await?;
     pod.serves_tls("broken.example", "b", &good.der).await?;
-    follows(&scene, &pod, &b).await?;
+    scene.move_to(&b, &pod, HOST).await?;
     traffic.finish_without_loss().await.map(drop)
 }

@@ -15,10 +15,7 @@ const HOST: &str = "shop.example";
 
 /// The Secret is changed once; controllers see it before pods, or pods before controllers. Nothing is refused on the way.
 pub async fn rotated(scene: Scene) -> Outcome {
-    let (mut pod, controller) = scene.running().await?;
-    let backends = [scene.backend("a").await?, scene.backend("b").await?];
-    scene.publish("shop", HOST, &backends[0]).await?;
-    pod.serves(HOST, "a").await?;
+    let (mut pod, controller, backends) = scene.serving(HOST).await?;
     pod.has_stored_what_it_runs().await?;
     let traffic = pod.traffic(HOST);
     let worker = pod.worker().await?;
@@ -26,8 +23,7 @@ pub async fn rotated(scene: Scene) -> Outcome {
     let mut change = async |pod: &HaproxyPod| {
         changes += 1;
         let next = &backends[changes % 2];
-        scene.apply(&manifest::endpoints("shop", &[next.address])).await?;
-        pod.serves(HOST, &next.name).await?;
+        scene.move_to(next, &pod, HOST).await?;
         pod.has_stored_what_it_runs().await
     };
     for number in 1..=4 {
@@ -59,10 +55,7 @@ pub async fn rotated(scene: Scene) -> Outcome {
 
 /// The Secret is deleted, lacks a key, or another one is named that is not there. Everything is served on, and told everywhere.
 pub async fn lost(scene: Scene) -> Outcome {
-    let (pod, mut controller) = scene.running().await?;
-    let backends = [scene.backend("a").await?, scene.backend("b").await?];
-    scene.publish("shop", HOST, &backends[0]).await?;
-    pod.serves(HOST, "a").await?;
+    let (pod, mut controller, backends) = scene.serving(HOST).await?;
     let traffic = pod.traffic(HOST);
     let in_namespace = |name: &str| format!("{}/{name}", scene.namespace);
     let (username, password) = &scene.credentials;
@@ -71,8 +64,7 @@ pub async fn lost(scene: Scene) -> Outcome {
     scene.delete(&good).await?;
     is_told(&scene, &mut controller, &[&in_namespace(CREDENTIALS), "does not exist"]).await?;
     says(&scene, "Valid", [("Deployed", "True")]).await?;
-    scene.apply(&manifest::endpoints("shop", &[backends[1].address])).await?;
-    pod.serves(HOST, "b").await?;
+    scene.move_to(&backends[1], &pod, HOST).await?;
 
     let mut incomplete = good.clone();
     incomplete["stringData"] = json!({ "dataplane_username": "somebody" });
@@ -87,8 +79,7 @@ pub async fn lost(scene: Scene) -> Outcome {
     scene.apply(&other).await?;
     is_told(&scene, &mut controller, &[&in_namespace("other"), "does not exist"]).await?;
     says(&scene, "Invalid", [("Ready", "False"), ("Deployed", "True")]).await?;
-    scene.apply(&manifest::endpoints("shop", &[backends[0].address])).await?;
-    pod.serves(HOST, "a").await?;
+    scene.move_to(&backends[0], &pod, HOST).await?;
     scene.apply(&manifest::credentials("other", username, password)).await?;
     says(&scene, "Valid", [("Ready", "True"), ("CredentialsValid", "True")]).await?;
     controller.ready().await?;

@@ -127,8 +127,7 @@ async fn reloads_only_where_it_must(scene: Scene, series: HaproxySeries) -> Outc
     let traffic = pod.traffic(HOST);
     let (before, checks) = (pod.worker().await?, pod.wire.checks());
     for next in [&b, &c, &a, &b] {
-        scene.apply(&manifest::endpoints("shop", &[next.address])).await?;
-        pod.serves(HOST, &next.name).await?;
+        scene.move_to(next, &pod, HOST).await?;
     }
     ensure(
         pod.wire.checks() == checks,
@@ -140,19 +139,16 @@ async fn reloads_only_where_it_must(scene: Scene, series: HaproxySeries) -> Outc
     pod.has_stored_what_it_runs().await?;
     // It waits for no check of the whole configuration.
     pod.wire.hold_pushes();
-    scene.apply(&manifest::endpoints("shop", &[a.address])).await?;
-    pod.serves(HOST, "a").await?;
+    scene.move_to(&a, &pod, HOST).await?;
     // Nor for the push of the change before it.
-    scene.apply(&manifest::endpoints("shop", &[c.address])).await?;
-    pod.serves(HOST, "c").await?;
+    scene.move_to(&c, &pod, HOST).await?;
     pod.wire.release();
     pod.has_stored_what_it_runs().await?;
     scene.publish("blog", "blog.example", &c).await?;
     pod.serves("blog.example", "c").await?;
     let after = pod.worker().await?;
     ensure(after.reloads == before.reloads + 1, format!("not one reload: {before:?}, {after:?}"))?;
-    scene.apply(&manifest::endpoints("shop", &[b.address])).await?;
-    pod.serves(HOST, "b").await?;
+    scene.move_to(&b, &pod, HOST).await?;
     ensure(pod.worker().await? == after, "an endpoint reloaded after the route")?;
     traffic.finish_without_loss().await.map(drop)
 }
@@ -233,10 +229,7 @@ async fn told_drift(controller: &Controller) -> Outcome<f64> {
 
 /// A reload that HAProxy refuses is told with its words; what ran before runs on, and what comes next is deployed.
 async fn failed_reload(scene: Scene) -> Outcome {
-    let (pod, controller) = scene.running().await?;
-    let [a, b] = [scene.backend("a").await?, scene.backend("b").await?];
-    scene.publish("shop", HOST, &a).await?;
-    pod.serves(HOST, "a").await?;
+    let (pod, controller, [a, b]) = scene.serving(HOST).await?;
     let traffic = pod.traffic(HOST);
     let demo = scene.configuration()?;
     let taken = format!("{}\nfrontend taken from clients\n  bind {}:8080\n", demo.template(), a.address);
@@ -244,23 +237,18 @@ async fn failed_reload(scene: Scene) -> Outcome {
     controller.says("cannot bind socket").await?;
     traffic.answers(50).await?;
     scene.apply(&demo.manifest).await?;
-    scene.apply(&manifest::endpoints("shop", &[b.address])).await?;
-    pod.serves(HOST, "b").await?;
+    scene.move_to(&b, &pod, HOST).await?;
     traffic.finish_without_loss().await.map(drop)
 }
 
 /// HAProxy is ahead of its disk when its controller ends: the next one knows, and reloads nothing. When HAProxy itself ends it
 /// begins with what is on its disk, and what came after that is brought again.
 async fn ahead_of_its_disk(scene: Scene) -> Outcome {
-    let (pod, controller) = scene.running().await?;
-    let [a, b] = [scene.backend("a").await?, scene.backend("b").await?];
-    scene.publish("shop", HOST, &a).await?;
-    pod.serves(HOST, "a").await?;
+    let (pod, controller, [a, b]) = scene.serving(HOST).await?;
     pod.has_stored_what_it_runs().await?;
     let before = pod.worker().await?;
     pod.wire.hold_pushes();
-    scene.apply(&manifest::endpoints("shop", &[b.address])).await?;
-    pod.serves(HOST, "b").await?;
+    scene.move_to(&b, &pod, HOST).await?;
     // A controller that ends before it has recorded that was cut short, and the next one reloads.
     eventually("it is recorded that HAProxy is ahead", async || {
         ensure(pod.status().await?["ahead"] == true, "it is not")
@@ -276,8 +264,7 @@ async fn ahead_of_its_disk(scene: Scene) -> Outcome {
     ensure(before == after, format!("the next controller reloaded: it was {before:?} and is {after:?}"))?;
 
     pod.wire.hold_pushes();
-    scene.apply(&manifest::endpoints("shop", &[a.address])).await?;
-    pod.serves(HOST, "a").await?;
+    scene.move_to(&a, &pod, HOST).await?;
     pod.kill_haproxy()?;
     pod.serves(HOST, "b").await?;
     pod.wire.cut();
@@ -288,15 +275,11 @@ async fn ahead_of_its_disk(scene: Scene) -> Outcome {
 
 /// HAProxy ends while what it runs is stored, and begins with what was stored before: it gets the newest again.
 async fn haproxy_killed_while_storing(scene: Scene) -> Outcome {
-    let (pod, _controller) = scene.running().await?;
-    let [a, b] = [scene.backend("a").await?, scene.backend("b").await?];
-    scene.publish("shop", HOST, &a).await?;
-    pod.serves(HOST, "a").await?;
+    let (pod, _controller, [a, b]) = scene.serving(HOST).await?;
     pod.has_stored_what_it_runs().await?;
     let pushes = pod.wire.pushes();
     pod.wire.hold_pushes();
-    scene.apply(&manifest::endpoints("shop", &[b.address])).await?;
-    pod.serves(HOST, "b").await?;
+    scene.move_to(&b, &pod, HOST).await?;
     eventually("it is being stored", async || ensure(pod.wire.pushes() > pushes, "it is not")).await?;
     pod.kill_haproxy()?;
     pod.serves(HOST, "a").await?;
@@ -307,10 +290,7 @@ async fn haproxy_killed_while_storing(scene: Scene) -> Outcome {
 
 /// The API is started anew while changes flow.
 async fn restarted(scene: Scene) -> Outcome {
-    let (mut pod, _controller) = scene.running().await?;
-    let [a, b] = [scene.backend("a").await?, scene.backend("b").await?];
-    scene.publish("shop", HOST, &a).await?;
-    pod.serves(HOST, "a").await?;
+    let (mut pod, _controller, [a, b]) = scene.serving(HOST).await?;
     let traffic = pod.traffic(HOST);
     for (name, host) in [("one", "one.example"), ("two", "two.example")] {
         scene.publish(name, host, &b).await?;
@@ -322,10 +302,7 @@ async fn restarted(scene: Scene) -> Outcome {
 
 /// The Secret changes, and the API is started anew with it: before, or after. Once both know it, changes arrive.
 async fn credentials_rotated(scene: Scene) -> Outcome {
-    let (mut pod, _controller) = scene.running().await?;
-    let backends = [scene.backend("a").await?, scene.backend("b").await?];
-    scene.publish("shop", HOST, &backends[0]).await?;
-    pod.serves(HOST, "a").await?;
+    let (mut pod, _controller, backends) = scene.serving(HOST).await?;
     let traffic = pod.traffic(HOST);
     for number in 1..=2 {
         let new = ("admin".to_owned(), format!("secret number {number}"));
@@ -339,23 +316,18 @@ async fn credentials_rotated(scene: Scene) -> Outcome {
             pod.change_credentials(new).await?;
         }
         let next = &backends[number % 2];
-        scene.apply(&manifest::endpoints("shop", &[next.address])).await?;
-        pod.serves(HOST, &next.name).await?;
+        scene.move_to(next, &pod, HOST).await?;
     }
     traffic.finish_without_loss().await.map(drop)
 }
 
 /// What the API may do at any time: another writer, a reload that it forgets, a change that it only says it made.
 async fn faults(scene: Scene) -> Outcome {
-    let (mut pod, controller) = scene.running().await?;
-    let [a, b] = [scene.backend("a").await?, scene.backend("b").await?];
-    scene.publish("shop", HOST, &a).await?;
-    pod.serves(HOST, "a").await?;
+    let (mut pod, controller, [a, b]) = scene.serving(HOST).await?;
     pod.has_stored_what_it_runs().await?;
 
     pod.sidecar()?.fault(&json!({ "conflicts": 2 })).await?;
-    scene.apply(&manifest::endpoints("shop", &[b.address])).await?;
-    pod.serves(HOST, "b").await?;
+    scene.move_to(&b, &pod, HOST).await?;
 
     pod.sidecar()?.fault(&json!({ "forgottenReloads": 1 })).await?;
     scene.publish("blog", "blog.example", &a).await?;
@@ -365,8 +337,7 @@ async fn faults(scene: Scene) -> Outcome {
     pod.has_stored_what_it_runs().await?;
     let before = pod.worker().await?;
     pod.sidecar()?.fault(&json!({ "undoneChanges": 1 })).await?;
-    scene.apply(&manifest::endpoints("shop", &[a.address])).await?;
-    pod.serves(HOST, "a").await?;
+    scene.move_to(&a, &pod, HOST).await?;
     controller.says("though the Data Plane API said it was done").await?;
     let after = pod.worker().await?;
     ensure(after.reloads == before.reloads + 1, format!("not one reload: {before:?}, {after:?}"))?;
@@ -379,8 +350,7 @@ async fn faults(scene: Scene) -> Outcome {
     pod.serves(HOST, "b").await?;
 
     pod.sidecar()?.fault(&json!({ "silentForMillis": 1500 })).await?;
-    scene.apply(&manifest::endpoints("shop", &[a.address])).await?;
-    pod.serves(HOST, "a").await?;
+    scene.move_to(&a, &pod, HOST).await?;
     controller.says("blog").await
 }
 
@@ -391,10 +361,7 @@ async fn damages(scene: Scene) -> Outcome {
     // each second there would be 40.
     const TRIED_FOR: Duration = Duration::from_secs(40);
     const MOST_RELOADS: u64 = 20;
-    let (mut pod, controller) = scene.running().await?;
-    let a = scene.backend("a").await?;
-    scene.publish("shop", HOST, &a).await?;
-    pod.serves(HOST, "a").await?;
+    let (mut pod, controller, [a, _]) = scene.serving(HOST).await?;
     pod.has_stored_what_it_runs().await?;
     pod.sidecar()?.fault(&json!({ "damages": "blog" })).await?;
     let before = pod.worker().await?.reloads;
@@ -435,10 +402,7 @@ async fn reload_outlives_its_deployment(scene: Scene) -> Outcome {
 
 /// A reload that was asked for dies with the API: it is noticed, and asked for again.
 async fn reload_forgotten(scene: Scene) -> Outcome {
-    let (mut pod, _controller) = scene.running().await?;
-    let a = scene.backend("a").await?;
-    scene.publish("shop", HOST, &a).await?;
-    pod.serves(HOST, "a").await?;
+    let (mut pod, _controller, [a, _]) = scene.serving(HOST).await?;
     pod.has_stored_what_it_runs().await?;
     pod.sidecar()?.fault(&json!({ "heldReloads": true })).await?;
     scene.publish("blog", "blog.example", &a).await?;
@@ -535,8 +499,7 @@ async fn read_only_disk(scene: Scene) -> Outcome {
     }
     bad.sidecar()?.restart_on_disk(true).await?;
     for next in [&b, &a, &b] {
-        scene.apply(&manifest::endpoints("shop", &[next.address])).await?;
-        good.serves(HOST, &next.name).await?;
+        scene.move_to(next, &good, HOST).await?;
     }
     controller.says("cannot write its files (").await?;
     bad.get(HOST, "/").await?.is_from("a")?;

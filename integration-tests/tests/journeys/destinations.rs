@@ -36,10 +36,7 @@ pub async fn external_names(scene: Scene) -> Outcome {
 
 /// Neither a name nor an EndpointSlice leads to what HAProxy's pod listens at, and what else they say goes on.
 pub async fn own_ports_are_no_servers(scene: Scene) -> Outcome {
-    let (pod, _controller) = scene.running().await?;
-    let a = scene.backend("a").await?;
-    scene.publish("shop", HOST, &a).await?;
-    pod.serves(HOST, "a").await?;
+    let (pod, _controller, _backends) = scene.serving(HOST).await?;
     let own = pod.http().ip().to_string();
     for (number, target) in
         [&*own, "127.0.0.1", "localhost", "169.254.169.254", "0x7f.1"].into_iter().enumerate()

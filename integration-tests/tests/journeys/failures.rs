@@ -8,27 +8,20 @@ const HOST: &str = "shop.example";
 
 pub async fn api_server_away_for_a_minute(scene: Scene) -> Outcome {
     let scene = scene.on_own_cluster().await?;
-    let (pod, mut controller) = scene.running().await?;
-    let [a, b] = [scene.backend("a").await?, scene.backend("b").await?];
-    scene.publish("shop", HOST, &a).await?;
-    pod.serves(HOST, "a").await?;
+    let (pod, mut controller, [a, b]) = scene.serving(HOST).await?;
     let (traffic, process) = (pod.traffic(HOST), controller.process_id());
     let outage = Duration::from_secs(integration_tests::soaking(60, 120));
     scene.cluster.stop_api_server().await?;
     sleep(outage).await;
     scene.cluster.start_api_server().await?;
-    scene.apply(&manifest::endpoints("shop", &[b.address])).await?;
-    pod.serves(HOST, "b").await?;
+    scene.move_to(&b, &pod, HOST).await?;
     controller.ready().await?;
     ensure(controller.process_id() == process, "the controller was restarted")?;
     traffic.finish_without_loss().await.map(drop)
 }
 
 pub async fn haproxy_killed(scene: Scene) -> Outcome {
-    let (pod, _controller) = scene.running().await?;
-    let [a, b] = [scene.backend("a").await?, scene.backend("b").await?];
-    scene.publish("shop", HOST, &a).await?;
-    pod.serves(HOST, "a").await?;
+    let (pod, _controller, [a, b]) = scene.serving(HOST).await?;
     pod.has_stored_what_it_runs().await?;
     let killed = pod.worker().await?;
     pod.kill_haproxy()?;
@@ -37,15 +30,11 @@ pub async fn haproxy_killed(scene: Scene) -> Outcome {
     })
     .await?;
     pod.serves(HOST, "a").await?;
-    scene.apply(&manifest::endpoints("shop", &[b.address])).await?;
-    pod.serves(HOST, "b").await
+    scene.move_to(&b, &pod, HOST).await
 }
 
 pub async fn agent_killed(scene: Scene) -> Outcome {
-    let (mut pod, _controller) = scene.running().await?;
-    let [a, b] = [scene.backend("a").await?, scene.backend("b").await?];
-    scene.publish("shop", HOST, &a).await?;
-    pod.serves(HOST, "a").await?;
+    let (mut pod, _controller, [a, b]) = scene.serving(HOST).await?;
     pod.crash().await?;
     scene.apply(&manifest::endpoints("shop", &[b.address])).await?;
     pod.start_containers().await?;
@@ -53,15 +42,11 @@ pub async fn agent_killed(scene: Scene) -> Outcome {
 }
 
 pub async fn pod_replaced(scene: Scene) -> Outcome {
-    let (old, _controller) = scene.running().await?;
-    let [a, b] = [scene.backend("a").await?, scene.backend("b").await?];
-    scene.publish("shop", HOST, &a).await?;
-    old.serves(HOST, "a").await?;
+    let (old, _controller, [a, b]) = scene.serving(HOST).await?;
     let new = scene.pod().await?;
     new.serves(HOST, "a").await?;
     old.remove().await?;
-    scene.apply(&manifest::endpoints("shop", &[b.address])).await?;
-    new.serves(HOST, "b").await
+    scene.move_to(&b, &new, HOST).await
 }
 
 pub async fn one_slow_pod_of_two(scene: Scene) -> Outcome {
@@ -73,8 +58,7 @@ pub async fn one_slow_pod_of_two(scene: Scene) -> Outcome {
     slow.serves(HOST, "a").await?;
     slow.wire.hold();
     for next in [&b, &c] {
-        scene.apply(&manifest::endpoints("shop", &[next.address])).await?;
-        quick.serves(HOST, &next.name).await?;
+        scene.move_to(next, &quick, HOST).await?;
     }
     slow.get(HOST, "/").await?.is_from("a")?;
     slow.wire.release();

@@ -10,10 +10,7 @@ const REASON: &str = "ServiceMissing";
 const SENTENCE: &str = "Service nosvc, which is not there";
 
 pub async fn told_once_and_gone_with_their_cause(scene: Scene) -> Outcome {
-    let (pod, mut controller) = scene.running().await?;
-    let backends = [scene.backend("a").await?, scene.backend("b").await?];
-    scene.publish("shop", HOST, &backends[0]).await?;
-    pod.serves(HOST, "a").await?;
+    let (pod, mut controller, backends) = scene.serving(HOST).await?;
     counts(&controller, 0).await?;
 
     scene.apply(&manifest::ingress("lost", LOST, "nosvc")).await?;
@@ -22,8 +19,7 @@ pub async fn told_once_and_gone_with_their_cause(scene: Scene) -> Outcome {
     // Nothing of it is told again: not by the renders that follow, and not by the next leader.
     for change in 0..6 {
         let next = &backends[usize::from(change % 2 == 0)];
-        scene.apply(&manifest::endpoints("shop", &[next.address])).await?;
-        pod.serves(HOST, &next.name).await?;
+        scene.move_to(next, &pod, HOST).await?;
     }
     let told =
         |controller: &Controller| controller.printed().lines().filter(|line| line.contains(SENTENCE)).count();

@@ -55,8 +55,7 @@ pub async fn with_a_hanging_agent(scene: Scene) -> Outcome {
     configuration.manifest["spec"]["dataplane"]["deploymentTimeout"] = "5s".into();
     scene.apply(&configuration.manifest).await?;
     let [good, bad] = [scene.pod().await?, scene.pod().await?];
-    let mut controller = scene.controller()?;
-    controller.ready().await?;
+    let mut controller = scene.ready_controller().await?;
     let [a, b] = [scene.backend("a").await?, scene.backend("b").await?];
     scene.publish("shop", HOST, &a).await?;
     for pod in [&good, &bad] {
@@ -64,8 +63,7 @@ pub async fn with_a_hanging_agent(scene: Scene) -> Outcome {
     }
     bad.hang()?;
     for next in [&b, &a, &b] {
-        scene.apply(&manifest::endpoints("shop", &[next.address])).await?;
-        good.serves(HOST, &next.name).await?;
+        scene.move_to(next, &good, HOST).await?;
     }
     bad.get(HOST, "/").await?.is_from("a")?;
     eventually("the log says which pod does not converge", async || {

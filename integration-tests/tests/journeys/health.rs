@@ -9,10 +9,7 @@ const HOST: &str = "shop.example";
 
 /// Each is named, by `/readyz` or, where nothing waits for it, by the status alone; when it goes on, all is well again.
 pub async fn any_actor_may_block(scene: Scene) -> Outcome {
-    let (pod, mut controller) = scene.running().await?;
-    let backends = [scene.backend("a").await?, scene.backend("b").await?];
-    scene.publish("shop", HOST, &backends[0]).await?;
-    pod.serves(HOST, "a").await?;
+    let (pod, mut controller, backends) = scene.serving(HOST).await?;
     let traffic = pod.traffic(HOST);
     for actor in controller.actors().await?.keys() {
         controller.block(actor).await?;
@@ -24,8 +21,7 @@ pub async fn any_actor_may_block(scene: Scene) -> Outcome {
         told?;
         controller.ready().await?;
     }
-    scene.apply(&manifest::endpoints("shop", &[backends[1].address])).await?;
-    pod.serves(HOST, "b").await?;
+    scene.move_to(&backends[1], &pod, HOST).await?;
     traffic.finish_without_loss().await.map(drop)
 }
 
@@ -55,10 +51,7 @@ async fn named_and_missed_by_nobody(controller: &Controller, observer: &str) -> 
 
 /// Until then it is not ready. Its pod is restarted, which is better than a dead actor behind a ready one.
 pub async fn actor_that_fails_too_often(scene: Scene) -> Outcome {
-    let (pod, mut controller) = scene.running().await?;
-    let a = scene.backend("a").await?;
-    scene.publish("shop", HOST, &a).await?;
-    pod.serves(HOST, "a").await?;
+    let (pod, mut controller, [a, _]) = scene.serving(HOST).await?;
     let traffic = pod.traffic(HOST);
     // After five restarts within a minute; each panic waits until the one before was answered.
     for restarts in 1..=5 {
@@ -99,8 +92,7 @@ pub async fn asked_to_end_at_each_stage(scene: Scene) -> Outcome {
     let mut pod = scene.pod().await?;
     let [a, b] = [scene.backend("a").await?, scene.backend("b").await?];
     scene.publish("shop", HOST, &a).await?;
-    let mut controller = scene.controller()?;
-    controller.ready().await?;
+    let mut controller = scene.ready_controller().await?;
     pod.serves(HOST, "a").await?;
     let traffic = pod.traffic(HOST);
     let (mut now, mut next) = (&a, &b);

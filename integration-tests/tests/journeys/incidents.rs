@@ -29,7 +29,7 @@ async fn told_of(
     eventually(format!("{incident}: the status says {words:?}"), async || {
         happens().await?;
         let (ended, status) = controller.status().await?;
-        let page: Value = serde_json::from_str(&controller.page("/debug/overview").await?)?;
+        let page: Value = serde_json::from_str(&controller.debug_page("/debug/overview").await?)?;
         let problems = page["problems"].as_array().into_iter().flatten();
         let page: Vec<String> =
             problems.map(|p| format!("{} {} {}", p["what"], p["object"], p["why"])).collect();
@@ -45,10 +45,7 @@ async fn told_of(
 
 /// A certificate that is none, an injection attempt, and endpoints that come and go.
 pub async fn of_objects(scene: Scene) -> Outcome {
-    let (pod, controller) = scene.running().await?;
-    let backends = [scene.backend("a").await?, scene.backend("b").await?];
-    scene.publish("shop", HOST, &backends[0]).await?;
-    pod.serves(HOST, "a").await?;
+    let (pod, controller, backends) = scene.serving(HOST).await?;
     told(&controller, "nothing", 0, &[]).await?;
 
     let broken = json!({
@@ -77,10 +74,7 @@ pub async fn of_objects(scene: Scene) -> Outcome {
 
 /// A pod that hangs, a HAProxy that dies, an agent that dies.
 pub async fn of_pods(scene: Scene) -> Outcome {
-    let (mut pod, controller) = scene.running().await?;
-    let backends = [scene.backend("a").await?, scene.backend("b").await?];
-    scene.publish("shop", HOST, &backends[0]).await?;
-    pod.serves(HOST, "a").await?;
+    let (mut pod, controller, backends) = scene.serving(HOST).await?;
     pod.has_stored_what_it_runs().await?;
     told(&controller, "nothing", 0, &[]).await?;
     let name = format!("{}/", scene.namespace);
@@ -107,8 +101,7 @@ pub async fn of_configuration(scene: Scene) -> Outcome {
     let good = scene.by_hand()?;
     scene.configure_with(&good.manifest).await?;
     let _pod = scene.pod().await?;
-    let mut controller = scene.controller()?;
-    controller.ready().await?;
+    let mut controller = scene.ready_controller().await?;
     told(&controller, "nothing", 0, &[]).await?;
     let broken: Configuration = good.with_template(format!("{}\n{{{{#each nothing}}}}\n", good.template()));
     scene.apply(&broken.manifest).await?;

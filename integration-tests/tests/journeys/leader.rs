@@ -273,7 +273,7 @@ impl Replicas {
         eventually("every replica has checked what the pod runs", async || {
             let running = self.pod.status().await?["running"]["digest"].clone();
             for replica in &self.running {
-                let page: Value = serde_json::from_str(&replica.page("/debug/overview").await?)?;
+                let page: Value = serde_json::from_str(&replica.debug_page("/debug/overview").await?)?;
                 let checked = &page["checked"]["digest"];
                 ensure(checked.is_string() && *checked == running, format!("{checked} is not {running}"))?;
             }

@@ -15,8 +15,7 @@ const ANY_HOST: &str = "nobody.example";
 pub async fn default_certificate(scene: Scene) -> Outcome {
     let (pod, first) = scene.running().await?;
     let other = scene.pod().await?;
-    let mut second = scene.controller()?;
-    second.ready().await?;
+    let mut second = scene.ready_controller().await?;
     let a = scene.backend("a").await?;
     scene.publish("shop", HOST, &a).await?;
     pod.serves(HOST, "a").await?;
@@ -30,8 +29,7 @@ pub async fn default_certificate(scene: Scene) -> Outcome {
     let before = pod.worker().await?;
     let traffic = pod.traffic(HOST);
     let b = scene.backend("b").await?;
-    scene.apply(&manifest::endpoints("shop", &[b.address])).await?;
-    pod.serves(HOST, "b").await?;
+    scene.move_to(&b, &pod, HOST).await?;
     ensure(shown(&pod).await? == made, "the next leader made another certificate")?;
 
     let own = certificate::for_host(ANY_HOST)?;
@@ -85,10 +83,7 @@ pub async fn rejected_routes(scene: Scene) -> Outcome {
 
 /// A wrong value costs the Ingress that has it, and nobody else.
 pub async fn wrong_annotation(scene: Scene) -> Outcome {
-    let (pod, controller) = scene.running().await?;
-    let [a, b] = [scene.backend("a").await?, scene.backend("b").await?];
-    scene.publish("shop", HOST, &a).await?;
-    pod.serves(HOST, "a").await?;
+    let (pod, controller, [a, b]) = scene.serving(HOST).await?;
     let traffic = pod.traffic(HOST);
     let wrong = [
         ("timeout-server", "soon", "haproxy-haptic.org/timeout-server is"),
@@ -108,8 +103,7 @@ pub async fn wrong_annotation(scene: Scene) -> Outcome {
         controller.says(said).await?;
         has_event(&scene, "Ingress", &name, "Quarantined").await?;
         let next = [&b, &a][number % 2];
-        scene.apply(&manifest::endpoints("shop", &[next.address])).await?;
-        pod.serves(HOST, &next.name).await?;
+        scene.move_to(next, &pod, HOST).await?;
         // What it was before it was wrong goes on.
         pod.serves(&format!("{name}.example"), "b").await?;
         scene.delete(&ingress).await?;

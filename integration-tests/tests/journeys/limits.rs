@@ -20,16 +20,14 @@ pub async fn junk_of_one_namespace(scene: Scene) -> Outcome {
         scene.cluster.apply(&junk, &part).await?;
     }
     let pod = scene.pod().await?;
-    let mut controller = scene.controller()?;
-    controller.ready().await?;
+    let mut controller = scene.ready_controller().await?;
     pod.serves(HOST, "one").await?;
 
     for number in 0..MANY {
         scene.cluster.apply(&junk, &ingress(number)).await?;
         if number % 10 == 9 {
             let next = &backends[number / 10 % 2];
-            scene.apply(&manifest::endpoints("shop", &[next.address])).await?;
-            pod.serves(HOST, &next.name).await?;
+            scene.move_to(next, &pod, HOST).await?;
         }
     }
     let told = is_told(&scene, &controller, &junk, MANY - MOST).await?;
@@ -45,8 +43,7 @@ pub async fn junk_of_one_namespace(scene: Scene) -> Outcome {
     pod.answers(&host(3), 404).await?;
     // Whoever starts afresh knows the same ones.
     controller.terminate().await?;
-    let mut controller = scene.controller()?;
-    controller.ready().await?;
+    let mut controller = scene.ready_controller().await?;
     pod.serves(&host(MOST), "one").await?;
     pod.answers(&host(MOST + 1), 404).await?;
     is_told(&scene, &controller, &junk, MANY - MOST - 1).await?;

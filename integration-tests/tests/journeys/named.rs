@@ -18,7 +18,7 @@ pub async fn only_named_ones_are_read(scene: Scene) -> Outcome {
     let configuration = registration::configuration(scene, scene.configuration()?, &json!({}));
     scene.configure_with(&configuration).await?;
     eventually("the libraries' resources are watched", async || {
-        let stores = controller.page("/debug/stores").await?;
+        let stores = controller.debug_page("/debug/stores").await?;
         ensure(stores.contains("labelledsecrets"), stores)
     })
     .await?;
@@ -40,7 +40,7 @@ pub async fn only_named_ones_are_read(scene: Scene) -> Outcome {
     scene.apply(&manifest::tls_secret("early-tls", &renewed)).await?;
     pod.serves_tls(EARLY, "a", &renewed.der).await?;
 
-    let held = controller.page("/debug/stores/secrets").await?;
+    let held = controller.debug_page("/debug/stores/secrets").await?;
     let has = |name: &str| held.contains(&format!("{}/{name}\"", scene.namespace));
     ensure(has("early-tls") && has("late-tls") && !has("unnamed-tls") && !has("reviewed-tls"), held)?;
     let all = events(scene).await?;

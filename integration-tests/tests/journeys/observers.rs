@@ -30,8 +30,7 @@ pub async fn change_nothing(scene: Scene) -> Outcome {
     let mut backend = backends.iter().cycle().skip(1);
     let mut change = async |what: &str| {
         let Some(next) = backend.next() else { return Ok(()) };
-        scene.apply(&manifest::endpoints("shop", &[next.address])).await?;
-        pod.serves(HOST, &next.name).await.map_err(|failure| failure.during(what))
+        scene.move_to(next, &pod, HOST).await.map_err(|failure| failure.during(what))
     };
     for observer in OBSERVERS {
         controller.block(observer).await?;

@@ -47,11 +47,11 @@ pub async fn answer_without_secrets(scene: Scene) -> Outcome {
 }
 
 async fn shows_no_secret(scene: &Scene, controller: &Controller) -> Outcome {
-    let config = controller.page("/debug/files/haproxy.cfg?q=user+").await?;
+    let config = controller.debug_page("/debug/files/haproxy.cfg?q=user+").await?;
     ensure(config.contains("user [redacted] password [redacted]"), config)?;
     let secret = format!("/debug/stores/labelledsecrets/{}/users", scene.namespace);
     for page in PAGES.into_iter().map(str::to_owned).chain([secret]) {
-        let shown = controller.page(&page).await?;
+        let shown = controller.debug_page(&page).await?;
         for secret in [USER, HASH, &scene.credentials.1, "PRIVATE KEY"] {
             ensure(!shown.contains(secret), format!("{page} shows {secret:?}"))?;
         }
@@ -81,8 +81,7 @@ pub async fn have_the_keys_of_before(scene: Scene) -> Outcome {
     let mut ingress = manifest::ingress("bad", "bad.example", "shop");
     ingress["spec"]["rules"][0]["http"]["paths"][0]["path"] = json!("/a b");
     scene.apply(&ingress).await?;
-    let mut controller = scene.controller()?;
-    controller.ready().await?;
+    let mut controller = scene.ready_controller().await?;
     pod.serves(HOST, "web").await?;
 
     let mut keys = BTreeSet::new();
@@ -104,12 +103,12 @@ pub async fn have_the_keys_of_before(scene: Scene) -> Outcome {
 /// Waits until the pod's last change was made by `means`, then adds the keys of all pages.
 async fn collect_pages(controller: &Controller, means: &str, keys: &mut BTreeSet<String>) -> Outcome {
     eventually(format!("the pod's last change was made by {means}"), async || {
-        let pods: Value = serde_json::from_str(&controller.page("/debug/pods").await?)?;
+        let pods: Value = serde_json::from_str(&controller.debug_page("/debug/pods").await?)?;
         ensure(!pods[0]["lastPlan"][means].is_null(), pods.to_string())
     })
     .await?;
     for page in KEYS_OF {
-        collect_keys(page, &serde_json::from_str(&controller.page(page).await?)?, keys);
+        collect_keys(page, &serde_json::from_str(&controller.debug_page(page).await?)?, keys);
     }
     Ok(())
 }

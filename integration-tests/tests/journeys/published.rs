@@ -43,7 +43,7 @@ pub async fn state(scene: Scene) -> Outcome {
     .await?;
     knows(&controller, &["is not published", "all is well; pods: 1 of 1"]).await?;
     condition(&scene, "False", "Refused").await?;
-    moves_on(&scene, &pod, &backends[1]).await?;
+    scene.move_to(&backends[1], &pod, HOST).await?;
 
     allow(&scene, "published", &own_rights(&["*"])).await?;
     is_published(&scene, &backends[1]).await?;
@@ -52,22 +52,16 @@ pub async fn state(scene: Scene) -> Outcome {
     tells(&scene, Some(0), &[said, now, "not known from there", "port-forward"]).await?;
 
     let silence = Silence::begin(&scene).await?;
-    moves_on(&scene, &pod, &backends[0]).await?;
+    scene.move_to(&backends[0], &pod, HOST).await?;
     tells(&scene, Some(0), &["is not published", "did not answer within 10 s", "may be old"]).await?;
     condition(&scene, "False", "Refused").await?;
-    moves_on(&scene, &pod, &backends[1]).await?;
-    moves_on(&scene, &pod, &backends[0]).await?;
+    scene.move_to(&backends[1], &pod, HOST).await?;
+    scene.move_to(&backends[0], &pod, HOST).await?;
     controller.ready().await?;
     silence.end(&scene).await?;
     is_published(&scene, &backends[0]).await?;
     condition(&scene, "True", "Complete").await?;
     names_what_is_wrong(&scene, pod, &controller).await
-}
-
-/// Whatever is wrong with publishing, a change is live at once.
-async fn moves_on(scene: &Scene, pod: &HaproxyPod, to: &Backend) -> Outcome {
-    scene.apply(&manifest::endpoints("shop", &[to.address])).await?;
-    pod.serves(HOST, &to.name).await
 }
 
 async fn is_published(scene: &Scene, backend: &Backend) -> Outcome {

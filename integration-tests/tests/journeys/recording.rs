@@ -23,8 +23,7 @@ pub async fn is_replayed_elsewhere(scene: Scene) -> Outcome {
     pod.serves_tls(HOST, "a", &old.der).await?;
     scene.apply(&manifest::tls_secret("shop-tls", &new)).await?;
     pod.serves_tls(HOST, "a", &new.der).await?;
-    scene.apply(&manifest::endpoints("shop", &[backends[1].address])).await?;
-    pod.serves(HOST, "b").await?;
+    scene.move_to(&backends[1], &pod, HOST).await?;
     ingress["metadata"]["annotations"]["haproxy-haptic.org/auth-secret"] = json!("users");
     scene.apply(&ingress).await?;
     pod.answers(HOST, 401).await?;
@@ -32,7 +31,7 @@ pub async fn is_replayed_elsewhere(scene: Scene) -> Outcome {
     bad["metadata"]["annotations"]["haproxy-haptic.org/balance"] = json!("nonesuch");
     scene.apply(&bad).await?;
     eventually("the bad Ingress is held back, and recorded as such", async || {
-        let recording = controller.page("/debug/recording").await?;
+        let recording = controller.debug_page("/debug/recording").await?;
         let mut held = recording.lines().filter(|line| line.starts_with("{\"held\":"));
         ensure(held.any(|line| line.contains("\"name\":\"bad\"")), "no generation was rendered without it")
     })
@@ -42,7 +41,7 @@ pub async fn is_replayed_elsewhere(scene: Scene) -> Outcome {
     let (code, told) =
         haptic(&["record", "--url", &controller.debug_url(), "--out", &text(&file)], None).await?;
     ensure(code == Some(0) && told.contains("generations"), told)?;
-    let plain = controller.page("/debug/recording").await?;
+    let plain = controller.debug_page("/debug/recording").await?;
     drop(controller);
     let key_line = |key: &str| key.lines().nth(2).unwrap_or_default().to_owned();
     let planted = [PASSWORD, "plantedhash", "alice-in-wonderland", &scene.credentials.1].map(str::to_owned);

@@ -16,10 +16,7 @@ const HOST: &str = "shop.example";
 const NAMED: &str = "named.example";
 
 pub async fn status(scene: Scene) -> Outcome {
-    let (pod, mut controller) = scene.running().await?;
-    let backends = [scene.backend("a").await?, scene.backend("b").await?];
-    scene.publish("shop", HOST, &backends[0]).await?;
-    pod.serves(HOST, "a").await?;
+    let (pod, mut controller, backends) = scene.serving(HOST).await?;
     let all = [("Ready", "True"), ("TemplatesValid", "True"), ("Deployed", "True"), ("Published", "True")];
     eventually("the status tells of all that is watched", async || {
         let status = says(&scene, "Valid", all).await?;
@@ -32,8 +29,7 @@ pub async fn status(scene: Scene) -> Outcome {
     let written = version(&scene).await?;
     for change in 0..soaking(60, 3000) {
         let next = &backends[usize::from(change % 2 == 0)];
-        scene.apply(&manifest::endpoints("shop", &[next.address])).await?;
-        pod.serves(HOST, &next.name).await?;
+        scene.move_to(next, &pod, HOST).await?;
     }
     ensure(version(&scene).await? == written, "the status was written though nothing changed")?;
 
@@ -58,10 +54,7 @@ pub async fn status(scene: Scene) -> Outcome {
 
 /// Ready is true of a generation when it is in force on every pod: not when it is accepted, and not while it waits for resources.
 pub async fn status_of_what_is_in_force(scene: Scene) -> Outcome {
-    let (pod, mut controller) = scene.running().await?;
-    let a = scene.backend("a").await?;
-    scene.publish("shop", HOST, &a).await?;
-    pod.serves(HOST, "a").await?;
+    let (pod, mut controller, _backends) = scene.serving(HOST).await?;
     let all_is_well = [("Ready", "True"), ("Deployed", "True"), ("CredentialsValid", "True")];
     says(&scene, "Valid", all_is_well).await?;
 

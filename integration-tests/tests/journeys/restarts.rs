@@ -5,25 +5,19 @@ use integration_tests::{Outcome, Scene, ensure, eventually, manifest};
 const HOST: &str = "shop.example";
 
 pub async fn controller_killed_and_restarted(scene: Scene) -> Outcome {
-    let (pod, controller) = scene.running().await?;
-    let [a, b] = [scene.backend("a").await?, scene.backend("b").await?];
-    scene.publish("shop", HOST, &a).await?;
-    pod.serves(HOST, "a").await?;
+    let (pod, controller, [a, b]) = scene.serving(HOST).await?;
     let traffic = pod.traffic(HOST);
 
     let before = pod.wire.pushes();
-    scene.apply(&manifest::endpoints("shop", &[b.address])).await?;
-    pod.serves(HOST, "b").await?;
+    scene.move_to(&b, &pod, HOST).await?;
     pod.has_stored_what_it_runs().await?;
     let of_one_change = pod.wire.pushes() - before;
 
     controller.kill().await?;
     traffic.answers(100).await?;
     let before = pod.wire.pushes();
-    let mut controller = scene.controller()?;
-    controller.ready().await?;
-    scene.apply(&manifest::endpoints("shop", &[a.address])).await?;
-    pod.serves(HOST, "a").await?;
+    let mut controller = scene.ready_controller().await?;
+    scene.move_to(&a, &pod, HOST).await?;
     pod.has_stored_what_it_runs().await?;
     let after_restart = pod.wire.pushes() - before;
     // Where the check is quicker than the pod, what is live and what is stored is one push.
@@ -36,16 +30,12 @@ pub async fn controller_killed_and_restarted(scene: Scene) -> Outcome {
 
 /// What HAProxy runs is ahead of what is on its disk. The next controller stores it, without bringing it again.
 pub async fn controller_killed_before_files_are_stored(scene: Scene) -> Outcome {
-    let (pod, controller) = scene.running().await?;
-    let [a, b] = [scene.backend("a").await?, scene.backend("b").await?];
-    scene.publish("shop", HOST, &a).await?;
-    pod.serves(HOST, "a").await?;
+    let (pod, controller, [a, b]) = scene.serving(HOST).await?;
     pod.has_stored_what_it_runs().await?;
     let traffic = pod.traffic(HOST);
     let before = pod.worker().await?;
     pod.wire.hold_stores();
-    scene.apply(&manifest::endpoints("shop", &[b.address])).await?;
-    pod.serves(HOST, "b").await?;
+    scene.move_to(&b, &pod, HOST).await?;
     controller.kill().await?;
     pod.wire.cut();
     pod.wire.release();
@@ -55,22 +45,17 @@ pub async fn controller_killed_before_files_are_stored(scene: Scene) -> Outcome 
         ensure(is_ahead && status["exact"] == true, format!("it was stored: {status}"))
     })
     .await?;
-    let mut controller = scene.controller()?;
-    controller.ready().await?;
+    let mut controller = scene.ready_controller().await?;
     pod.has_stored_what_it_runs().await?;
     pod.serves(HOST, "b").await?;
-    scene.apply(&manifest::endpoints("shop", &[a.address])).await?;
-    pod.serves(HOST, "a").await?;
+    scene.move_to(&a, &pod, HOST).await?;
     let after = pod.worker().await?;
     ensure(before == after, format!("HAProxy reloaded: it was {before:?} and is {after:?}"))?;
     traffic.finish_without_loss().await.map(drop)
 }
 
 pub async fn controller_stops_when_asked(scene: Scene) -> Outcome {
-    let (pod, controller) = scene.running().await?;
-    let a = scene.backend("a").await?;
-    scene.publish("shop", HOST, &a).await?;
-    pod.serves(HOST, "a").await?;
+    let (pod, controller, _backends) = scene.serving(HOST).await?;
     let traffic = pod.traffic(HOST);
     controller.terminate().await?;
     traffic.answers(100).await?;
@@ -78,10 +63,7 @@ pub async fn controller_stops_when_asked(scene: Scene) -> Outcome {
 }
 
 pub async fn any_actor_may_panic(scene: Scene) -> Outcome {
-    let (pod, mut controller) = scene.running().await?;
-    let backends = [scene.backend("a").await?, scene.backend("b").await?];
-    scene.publish("shop", HOST, &backends[0]).await?;
-    pod.serves(HOST, "a").await?;
+    let (pod, mut controller, backends) = scene.serving(HOST).await?;
     let traffic = pod.traffic(HOST);
     let actors = controller.actors().await?;
     ensure(actors.len() >= 7, format!("only {actors:?} can panic"))?;

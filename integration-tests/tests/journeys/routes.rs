@@ -35,8 +35,7 @@ pub async fn endpoint_change(scene: Scene) -> Outcome {
     pod.serves(HOST, "a").await?;
     let traffic = pod.traffic(HOST);
     for next in [&b, &c, &a, &b] {
-        scene.apply(&manifest::endpoints("shop", &[next.address])).await?;
-        pod.serves(HOST, &next.name).await?;
+        scene.move_to(next, &pod, HOST).await?;
         traffic.answers(20).await?;
     }
     // The new endpoint takes requests a moment before the one that is gone takes none.
@@ -53,10 +52,7 @@ pub async fn endpoint_change(scene: Scene) -> Outcome {
 }
 
 pub async fn new_host(scene: Scene) -> Outcome {
-    let (pod, _controller) = scene.running().await?;
-    let [a, b] = [scene.backend("a").await?, scene.backend("b").await?];
-    scene.publish("shop", HOST, &a).await?;
-    pod.serves(HOST, "a").await?;
+    let (pod, _controller, [a, b]) = scene.serving(HOST).await?;
     let traffic = pod.traffic(HOST);
     pod.answers("blog.example", 404).await?;
     scene.publish("blog", "blog.example", &b).await?;

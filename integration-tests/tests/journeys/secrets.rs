@@ -96,12 +96,12 @@ pub async fn planted_ones_are_in_no_output(scene: Scene) -> Outcome {
     scene.apply(&users("users", bad)).await?;
     scene.apply(&guarded("guarded", "users")).await?;
     eventually("the Secret is held back", async || {
-        let held = controller.page("/debug/quarantine").await?;
+        let held = controller.debug_page("/debug/quarantine").await?;
         ensure(held.contains("/users") && held.contains("control character"), held)
     })
     .await?;
     eventually("HAProxy's words are told without the user", async || {
-        let told = controller.page("/debug/events").await?;
+        let told = controller.debug_page("/debug/events").await?;
         ensure(told.contains("ignoring duplicated user '[redacted]'"), told)
     })
     .await?;
@@ -113,7 +113,7 @@ pub async fn planted_ones_are_in_no_output(scene: Scene) -> Outcome {
     planted.extend(["planted-condition".to_owned(), STANDARD.encode("planted-condition")]);
     scene.apply(&users("names", "planted-condition")).await?;
     eventually("what prints a Secret for a name is held back", async || {
-        let held = controller.page("/debug/quarantine").await?;
+        let held = controller.debug_page("/debug/quarantine").await?;
         ensure(held.contains("There is no ACL '[redacted]'"), held)
     })
     .await?;
@@ -133,8 +133,7 @@ pub async fn planted_ones_are_in_no_output(scene: Scene) -> Outcome {
         controller.panic(actor).await?;
     }
     let b = scene.backend("b").await?;
-    scene.apply(&manifest::endpoints("shop", &[b.address])).await?;
-    pod.serves(HOST, "b").await?;
+    scene.move_to(&b, &pod, HOST).await?;
     pod.has_stored_what_it_runs().await?;
 
     let mut seen = pages(&controller, &scene.namespace).await?;

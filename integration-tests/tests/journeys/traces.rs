@@ -4,7 +4,7 @@ use integration_tests::{
     Outcome, Scene,
     collector::{Collector, Received, attribute},
     controller::Controller,
-    ensure, eventually, manifest,
+    ensure, eventually,
 };
 use serde_json::Value;
 
@@ -38,8 +38,7 @@ pub async fn of_a_generation(scene: Scene) -> Outcome {
     pod.has_stored_what_it_runs().await?;
     controller.log_level("PUT", "/debug").await?;
     let before = last_generation(&collector.received());
-    scene.apply(&manifest::endpoints("shop", &[b.address])).await?;
-    pod.serves(HOST, "b").await?;
+    scene.move_to(&b, &pod, HOST).await?;
     pod.has_stored_what_it_runs().await?;
     eventually("a whole trace of the change arrives", async || is_whole(&collector.received(), before))
         .await?;
@@ -51,8 +50,7 @@ pub async fn of_a_generation(scene: Scene) -> Outcome {
 
     drop(collector);
     let traffic = pod.traffic(HOST);
-    scene.apply(&manifest::endpoints("shop", &[a.address])).await?;
-    pod.serves(HOST, "a").await?;
+    scene.move_to(&a, &pod, HOST).await?;
     controller.says("traces cannot be sent and are dropped until they can").await?;
     eventually("spans that could not be sent are counted", async || {
         let failed = controller.metric("haptic_trace_spans_total{result=\"failed\"}").await?;

@@ -395,8 +395,7 @@ pub async fn asked_by_many_at_once(scene: Scene) -> Outcome {
     }
     ensure(judged >= 20, format!("only {judged} of 500 were judged"))?;
     let b = scene.backend("b").await?;
-    scene.apply(&manifest::endpoints("shop", &[b.address])).await?;
-    pod.serves(HOST, "b").await?;
+    scene.move_to(&b, &pod, HOST).await?;
     guarded.guards().await
 }
 

@@ -9,10 +9,7 @@ const HOST: &str = "shop.example";
 const TLS_HOST: &str = "secure.example";
 
 pub async fn everyday_changes(scene: Scene) -> Outcome {
-    let (pod, _controller) = scene.running().await?;
-    let [a, b] = [scene.backend("a").await?, scene.backend("b").await?];
-    scene.publish("shop", HOST, &a).await?;
-    pod.serves(HOST, "a").await?;
+    let (pod, _controller, [a, b]) = scene.serving(HOST).await?;
     let traffic = pod.traffic(HOST);
     traffic.answers(20).await?;
     let before = pod.worker().await?;

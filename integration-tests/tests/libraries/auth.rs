@@ -6,10 +6,10 @@ use crate::{
     auth_server::{self, Questions},
     client::Answer,
     on_each_haproxy_with,
-    options::users,
+    options::{annotations, users},
     site::{SCHEMES, Scheme, Site, rendered_for, version_of},
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 const HOST: &str = "a.example";
@@ -20,9 +20,7 @@ fn route(name: &str, options: &[(&str, &str)]) -> Value {
 }
 
 fn leading(name: &str, service: &str, options: &[(&str, &str)]) -> Value {
-    let annotations: Map<String, Value> =
-        options.iter().map(|(name, value)| (format!("haproxy-haptic.org/{name}"), json!(value))).collect();
-    json!({"kind": "Ingress", "metadata": {"namespace": "shop", "name": name, "annotations": annotations},
+    json!({"kind": "Ingress", "metadata": {"namespace": "shop", "name": name, "annotations": annotations(options)},
         "spec": {"rules": [{"host": HOST, "http": {"paths": [{"path": format!("/{name}"), "pathType": "Prefix",
             "backend": {"service": {"name": service, "port": {"number": 80}}}}]}}]}})
 }

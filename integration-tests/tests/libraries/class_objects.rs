@@ -1,7 +1,10 @@
 //! What a class names for all of its Ingresses: pages, a Service for what they cannot serve, a certificate.
 
 use crate::{
-    SERIES, client, on_each_haproxy_with,
+    SERIES,
+    class_settings::watching,
+    client, on_each_haproxy_with,
+    options::annotations,
     site::{SCHEMES, Scheme, Site, refused_with, rendered_alone, rendered_for_with, sentences},
 };
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
@@ -13,9 +16,7 @@ const OF_OTHERS: &str = "others.example";
 
 /// An Ingress with the path `/here`, in a namespace of its own, whose Service is not there.
 fn ingress(namespace: &str, class: &str, host: &str, options: &[(&str, &str)]) -> Value {
-    let own: serde_json::Map<String, Value> =
-        options.iter().map(|(name, value)| (format!("haproxy-haptic.org/{name}"), json!(value))).collect();
-    json!({"kind": "Ingress", "metadata": {"namespace": namespace, "name": namespace, "annotations": own},
+    json!({"kind": "Ingress", "metadata": {"namespace": namespace, "name": namespace, "annotations": annotations(options)},
         "spec": {"ingressClassName": class, "tls": [{"hosts": [host]}], "rules": [{"host": host, "http": {"paths": [
             {"path": "/here", "pathType": "Prefix", "backend": {"service": {"name": "nobody", "port": {"number": 80}}}}]}}]}})
 }
@@ -31,11 +32,6 @@ fn of_class(data: &Value, options: &[(&str, &str)]) -> Vec<Value> {
         }}),
         json!({"kind": "ConfigMap", "metadata": {"namespace": "edge", "name": "team"}, "data": data}),
     ]
-}
-
-fn watching(spec: &mut Value) {
-    spec["watchedResources"] =
-        json!({"classparameters": {"apiVersion": "v1", "resources": "configmaps", "namespaces": ["edge"]}});
 }
 
 /// The same where the configuration says something of all.

@@ -28,7 +28,8 @@ fn of_class(annotations: &[(&str, &str)], config_map: Option<Value>) -> Vec<Valu
     manifests
 }
 
-fn watching(spec: &mut Value) {
+/// The ConfigMaps that classes name are watched.
+pub fn watching(spec: &mut Value) {
     spec["watchedResources"] =
         json!({"classparameters": {"apiVersion": "v1", "resources": "configmaps", "namespaces": ["edge"]}});
 }
@@ -94,7 +95,7 @@ fn rendered_in_turn(histories: &[Vec<Value>]) -> Vec<(String, String)> {
         let snapshots = site::snapshots(&config, &objects);
         let limits = RenderLimits::default();
         let job = RenderJob {
-            compiled: &*compiled,
+            compiled: &compiled,
             config: &config,
             snapshots: &snapshots,
             fleet: &fleet,

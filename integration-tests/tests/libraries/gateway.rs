@@ -138,6 +138,18 @@ pub(super) fn around() -> Vec<Value> {
     ]
 }
 
+/// The same, and a Gateway `gw` for all of them.
+pub(super) fn around_gateway() -> Vec<Value> {
+    let mut all = around();
+    all.push(gateway("gw", json!([listener("http", None)])));
+    all
+}
+
+/// The same with these routes.
+pub(super) fn site(routes: impl IntoIterator<Item = Value>) -> Vec<Value> {
+    around_gateway().into_iter().chain(routes).collect()
+}
+
 /// An HTTP listener at port 80 for routes of all namespaces.
 pub(super) fn listener(name: &str, hostname: Option<&str>) -> Value {
     let mut listener = json!({"name": name, "port": 80, "protocol": "HTTP", "allowedRoutes": {"namespaces": {"from": "All"}}});

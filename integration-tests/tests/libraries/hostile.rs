@@ -11,7 +11,7 @@ use haptic_haproxy::{
 use haptic_model::{
     ActiveConfig, Bundle, Fleet, Generation, HaproxyVersion, ObjectRef, Snapshots, pipeline::RenderBasis,
 };
-use haptic_render::{Checked, Compiled, RenderJob, RenderLimits, Renderer};
+use haptic_render::{Checked, Program, RenderJob, RenderLimits, Renderer};
 use haptic_text::Text;
 use integration_tests::{
     certificate,
@@ -31,7 +31,7 @@ const GOOD: [&str; 2] = ["tenant-a", "tenant-b"];
 /// A cluster with two good tenants, and the pipeline until HAProxy's checker.
 struct Cluster {
     config: ActiveConfig,
-    compiled: Arc<dyn Compiled>,
+    compiled: Arc<Program>,
     fleet: Fleet,
     renderer: Renderer,
     quarantine: QuarantineState,
@@ -69,7 +69,7 @@ impl Cluster {
     fn render(&mut self, more: &[Value]) -> (Bundle, Snapshots) {
         let snapshots = site::with_objects(&self.config, &self.tenants, more);
         let job = RenderJob {
-            compiled: &*self.compiled,
+            compiled: &self.compiled,
             config: &self.config,
             snapshots: &snapshots,
             fleet: &self.fleet,

@@ -4,11 +4,11 @@ use crate::{
     SERIES,
     around::service,
     gateway, on_each_haproxy_with,
-    options::users,
+    options::{annotations, users},
     site::{SCHEMES, Scheme, Site, rendered_alone, sentences},
 };
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::{
     io::{BufRead, BufReader, Read, Write},
     net::{TcpListener, TcpStream},
@@ -109,9 +109,7 @@ fn chunks(reader: &mut impl BufRead) -> Option<String> {
 
 /// An Ingress of `HOST/NAME`, of service 1.
 fn route(namespace: &str, name: &str, options: &[(&str, &str)]) -> Value {
-    let annotations: Map<String, Value> =
-        options.iter().map(|(name, value)| (format!("haproxy-haptic.org/{name}"), json!(value))).collect();
-    json!({"kind": "Ingress", "metadata": {"namespace": namespace, "name": name, "annotations": annotations},
+    json!({"kind": "Ingress", "metadata": {"namespace": namespace, "name": name, "annotations": annotations(options)},
         "spec": {"rules": [{"host": HOST, "http": {"paths": [{"path": format!("/{name}"), "pathType": "Prefix",
             "backend": {"service": {"name": "s1", "port": {"number": 80}}}}]}}]}})
 }

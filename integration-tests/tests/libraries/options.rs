@@ -26,8 +26,12 @@ pub fn both(options: &[(&str, &str)]) -> Vec<Value> {
                 {"path": format!("/{name}"), "pathType": "Prefix",
                     "backend": {"service": {"name": format!("s{service}"), "port": {"number": 80}}}}]}}]}})
     };
-    let own = options.iter().map(|(name, value)| (format!("haproxy-haptic.org/{name}"), json!(value)));
-    vec![ingress("on", own.collect(), 1), ingress("off", Map::new(), 2)]
+    vec![ingress("on", annotations(options), 1), ingress("off", Map::new(), 2)]
+}
+
+/// These options as an object has them.
+pub fn annotations(options: &[(&str, &str)]) -> Map<String, Value> {
+    options.iter().map(|(name, value)| (format!("haproxy-haptic.org/{name}"), json!(value))).collect()
 }
 
 /// Asks both Ingresses over both schemes on each HAProxy; the other one must serve as if nothing were.

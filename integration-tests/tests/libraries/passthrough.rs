@@ -4,6 +4,7 @@ use crate::{
     around::Around,
     client::{Answer, Way, ask, converse},
     on_each_haproxy_with,
+    options::annotations,
     site::{Scheme, Site, rendered_for_with, sentences},
 };
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
@@ -51,11 +52,7 @@ const ENDING: Ingress<'_> = Ingress { name: "ending", host: HERE, service: "s2",
 impl Ingress<'_> {
     fn manifest(&self) -> Value {
         let Self { namespace, name, day, host, path, service, options } = self;
-        let annotations: serde_json::Map<String, Value> = options
-            .iter()
-            .map(|(option, value)| (format!("haproxy-haptic.org/{option}"), json!(value)))
-            .collect();
-        json!({"kind": "Ingress", "metadata": {"namespace": namespace, "name": name, "annotations": annotations,
+        json!({"kind": "Ingress", "metadata": {"namespace": namespace, "name": name, "annotations": annotations(options),
                 "creationTimestamp": format!("2026-01-{day:02}T00:00:00Z")},
             "spec": {"rules": [{"host": host, "http": {"paths": [{"path": path, "pathType": "Prefix",
                 "backend": {"service": {"name": service, "port": {"number": 80}}}}]}}]}})

@@ -3,7 +3,7 @@
 use crate::{
     client::Answer,
     on_each_haproxy,
-    options::{certificate, users},
+    options::{annotations, certificate, users},
     site::{Scheme, Site, rendered_alone, sentences},
 };
 use serde_json::{Value, json};
@@ -18,10 +18,7 @@ pub fn ingress(
     paths: &[(&str, &str, &str)],
 ) -> Value {
     let path = |(path, kind, service): &(&str, &str, &str)| json!({"path": path, "pathType": kind, "backend": {"service": {"name": service, "port": {"number": 80}}}});
-    let annotations =
-        options.iter().map(|(name, value)| (format!("haproxy-haptic.org/{name}"), json!(value)));
-    json!({"kind": "Ingress",
-        "metadata": {"namespace": namespace, "name": name, "annotations": annotations.collect::<serde_json::Map<_, _>>()},
+    json!({"kind": "Ingress", "metadata": {"namespace": namespace, "name": name, "annotations": annotations(options)},
         "spec": {"rules": [{"host": host, "http": {"paths": paths.iter().map(path).collect::<Vec<_>>()}}]}})
 }
 

@@ -8,12 +8,12 @@ use crate::{
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use haptic_model::{
     ActiveConfig, Bundle, Capabilities, Diagnostic, Fleet, HAProxyTemplateConfigSpec, HaproxyPod,
-    HaproxyVersion, Layout, Object, ObjectRef, Snapshot, Snapshots,
+    HaproxyVersion, Object, ObjectRef, Snapshot, Snapshots,
     crd::WatchedResource,
     default_certificate,
     external_names::{self, ExternalNames, Resolved},
 };
-use haptic_render::{Compiled, RenderJob, RenderLimits, Templates, render};
+use haptic_render::{Program, RenderJob, RenderLimits, Templates, render};
 use integration_tests::{
     certificate::{self, Certificate},
     program::{self, HaproxySeries},
@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, HashMap},
     io::{Read as _, Write as _},
-    net::SocketAddr,
+    net::{IpAddr, SocketAddr},
     os::unix::net::UnixStream,
     path::Path,
     process::{Child, Command, Stdio},
@@ -288,7 +288,7 @@ fn rendered(
     let compiled = compiled(&config.spec)?;
     let limits = RenderLimits::default();
     let rendered = render(&RenderJob {
-        compiled: &*compiled,
+        compiled: &compiled,
         config: &config,
         snapshots: &snapshots,
         fleet: &fleet,
@@ -299,8 +299,8 @@ fn rendered(
 }
 
 /// The templates of `spec`, compiled once in this process: most tests have those of the libraries alone.
-pub fn compiled(spec: &HAProxyTemplateConfigSpec) -> Result<Arc<dyn Compiled>, Vec<Diagnostic>> {
-    static COMPILED: LazyLock<Mutex<HashMap<Templates, Arc<dyn Compiled>>>> = LazyLock::new(Mutex::default);
+pub fn compiled(spec: &HAProxyTemplateConfigSpec) -> Result<Arc<Program>, Vec<Diagnostic>> {
+    static COMPILED: LazyLock<Mutex<HashMap<Templates, Arc<Program>>>> = LazyLock::new(Mutex::default);
     let templates = Templates::of(spec);
     let mut all = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = all.get(&templates) {
@@ -340,17 +340,8 @@ fn names_of(manifests: &[Value]) -> ExternalNames {
 /// The pods of the fleet: "manifests" of kind HaproxyPod, with an address.
 fn pods_of(manifests: &[Value]) -> Vec<HaproxyPod> {
     let pods = manifests.iter().filter(|manifest| manifest["kind"] == "HaproxyPod");
-    let pod = |pod: &Value| HaproxyPod {
-        namespace: "edge".into(),
-        name: "haproxy".into(),
-        uid: "haproxy".into(),
-        address: serde_json::from_value(pod["address"].clone()).unwrap(),
-        other_addresses: Vec::new(),
-        node_addresses: Vec::new(),
-        host_ports: Vec::new(),
-        port: 5555,
-    };
-    pods.map(pod).collect()
+    let address = |pod: &Value| serde_json::from_value::<IpAddr>(pod["address"].clone()).unwrap();
+    pods.map(|pod| HaproxyPod::at("edge", "haproxy", (address(pod), 5555))).collect()
 }
 
 /// What a user writes, and what makes tests possible side by side.
@@ -372,15 +363,7 @@ pub fn spec(http: u16, https: u16, health: u16) -> Value {
 pub fn configuration(spec: &Value) -> ActiveConfig {
     let candidate =
         haptic_config::parse(&spec.to_string(), "edge.yaml").unwrap_or_else(|e| panic!("{}", sentences(&e)));
-    ActiveConfig {
-        name: candidate.name,
-        namespace: candidate.namespace,
-        resource_generation: 1,
-        revision: 1,
-        spec: candidate.spec,
-        layout: Layout::default(),
-        credentials: vec![],
-    }
+    ActiveConfig::of(&candidate.name, &candidate.namespace, Arc::unwrap_or_clone(candidate.spec))
 }
 
 /// Services with their endpoints, our default class, a certificate.
@@ -421,8 +404,7 @@ pub fn with_objects(config: &ActiveConfig, beside: &Snapshots, objects: &[Value]
             let (namespace, own) = (text("/metadata/namespace"), text("/metadata/name"));
             let service = text("/metadata/labels/kubernetes.io~1service-name");
             let key = [namespace, if name == "endpoints" { service } else { own }];
-            let reference = Arc::new(ObjectRef::new(name, namespace, own));
-            let object = Object { reference, version: 0, json: object.to_string().into_bytes().into() };
+            let object = Object::new(ObjectRef::new(name, namespace, own), object);
             store.apply(object, key.iter().map(|k| Arc::from(*k)).collect());
         }
         store.set_synced();

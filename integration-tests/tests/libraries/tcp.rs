@@ -5,6 +5,7 @@ use crate::{
     around::{Around, service},
     client::{Way, ask, converse},
     echo,
+    options::annotations,
     ports::free_port,
     site::Site,
 };
@@ -21,12 +22,8 @@ const HEAD: &str = "GET /x HTTP/1.1\r\nHost: a.example\r\n";
 
 /// A Service of namespace shop at `server`, created on that day, that asks for ports.
 fn asking(name: &str, day: u8, server: SocketAddr, options: &[(&str, &str)]) -> Vec<Value> {
-    let annotations: serde_json::Map<String, Value> = options
-        .iter()
-        .map(|(option, value)| (format!("haproxy-haptic.org/{option}"), json!(value)))
-        .collect();
     let mut both = service(name, "IPv4", server.port(), &[&server.ip().to_string()]);
-    both[0]["metadata"]["annotations"] = Value::Object(annotations);
+    both[0]["metadata"]["annotations"] = annotations(options).into();
     both[0]["metadata"]["creationTimestamp"] = json!(format!("2026-01-{day:02}T00:00:00Z"));
     both.into()
 }
@@ -57,7 +54,7 @@ fn ends(address: SocketAddr) -> bool {
 }
 
 /// A server that is the first to say something, as those of mail and databases are.
-fn greeting() -> SocketAddr {
+pub fn greeting() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {

@@ -20,7 +20,7 @@ use haptic_text::Sensitive;
 use haptic_watch::ObjectSource;
 use places::{LocalAddresses, PortClaims, ServerAddresses};
 use std::{
-    net::{IpAddr, Ipv4Addr, SocketAddr},
+    net::{Ipv4Addr, SocketAddr},
     path::PathBuf,
     sync::Arc,
     time::Duration,
@@ -152,17 +152,7 @@ impl Folder {
 
 fn this_machine(address: Option<SocketAddr>) -> Result<HaproxyPod, CommandFailure> {
     let address = address.ok_or_else(|| CommandFailure::Because("the agent does not listen".into()))?;
-    let (ip, port): (IpAddr, u16) = (address.ip(), address.port());
-    Ok(HaproxyPod {
-        namespace: HaproxyPod::LOCAL.into(),
-        name: "haproxy".into(),
-        uid: "local".into(),
-        address: ip,
-        other_addresses: Vec::new(),
-        node_addresses: Vec::new(),
-        host_ports: Vec::new(),
-        port,
-    })
+    Ok(HaproxyPod { uid: "local".into(), ..HaproxyPod::at(HaproxyPod::LOCAL, "haproxy", address) })
 }
 
 /// Only this process knows them, and only as long as it runs.

@@ -7,11 +7,11 @@ use haptic_attribution::{
     quarantine::{QuarantineState, RenderTiming},
 };
 use haptic_model::{
-    ActiveConfig, Bundle, Diagnostic, FailureReport, Fleet, Generation, Object, ObjectRef, Severity,
-    Snapshot, Snapshots, pipeline::Rendered,
+    ActiveConfig, Bundle, Diagnostic, FailureReport, Fleet, Generation, ObjectRef, Severity, Snapshot,
+    Snapshots, pipeline::Rendered,
 };
 use haptic_render::{
-    Checked, Compiled, RenderJob, RenderLimits, Renderer, compile, quarantine::QuarantinedRender,
+    Checked, Program, RenderJob, RenderLimits, Renderer, compile, quarantine::QuarantinedRender,
 };
 use serde_json::json;
 use std::{
@@ -31,7 +31,7 @@ const MOST_CHECKS: usize = 40;
 pub struct Stages {
     stores: BTreeMap<Arc<str>, Snapshot>,
     config: Arc<ActiveConfig>,
-    compiled: Arc<dyn Compiled>,
+    compiled: Arc<Program>,
     renderer: Renderer,
     quarantine: QuarantineState,
     good: Option<Arc<Rendered>>,
@@ -86,12 +86,7 @@ impl Stages {
     /// The same in another namespace.
     pub fn put_in(&mut self, namespace: &str, resource: &str, name: &str, word: &str) {
         let object = json!({"metadata": {"namespace": namespace, "name": name}, "word": word});
-        let object = Object {
-            reference: Arc::new(ObjectRef::new(resource, namespace, name)),
-            version: 0,
-            json: serde_json::to_vec(&object).unwrap().into(),
-        };
-        self.stores.get_mut(resource).unwrap().apply(object, [namespace.into(), name.into()].into());
+        self.stores.get_mut(resource).unwrap().put(ObjectRef::new(resource, namespace, name), &object);
     }
 
     pub fn delete(&mut self, resource: &str, name: &str) {
@@ -205,7 +200,7 @@ impl Stages {
         let generation = Generation(self.generation);
         let (snapshots, fleet, limits) = (self.snapshots(), Fleet::default(), RenderLimits::default());
         let job = RenderJob {
-            compiled: &*self.compiled,
+            compiled: &self.compiled,
             config: &self.config,
             snapshots: &snapshots,
             fleet: &fleet,

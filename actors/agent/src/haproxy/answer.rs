@@ -221,8 +221,7 @@ pub(crate) fn remarks(log: &str, current: &Path) -> String {
 fn shown(lines: &[&str], current: &Path) -> String {
     let mut text = lines.join("\n").replace(&format!("{}/", current.display()), "");
     if text.len() > LONGEST_MESSAGE {
-        let end = (0..=LONGEST_MESSAGE).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0);
-        text.truncate(end);
+        text.truncate(text.floor_char_boundary(LONGEST_MESSAGE));
         text.push_str(" …");
     }
     text.trim().to_owned()

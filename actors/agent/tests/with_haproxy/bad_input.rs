@@ -4,7 +4,8 @@
 use crate::{
     routes,
     setting::{
-        Backend, Files, Setting, attached_to, bring, certificate, digest, get_metric, order, reload, runtime,
+        Backend, Files, Setting, attached_to, bring, certificate, digest, get_metric, operate, order, reload,
+        runtime, started,
     },
 };
 use haptic_agent::RunningAgent;
@@ -33,8 +34,7 @@ async fn refusal(agent: &RunningAgent, base: &Files, target: &Files, operation: 
 }
 
 async fn a_certificate_without_its_key_is_refused_by_name(variable: &str) {
-    let setting = Setting::new(variable);
-    let agent = setting.agent().await;
+    let (setting, agent) = started(variable).await;
     let before = routes::files(&setting, "", "", &[]);
     let both = certificate("a.example", 2100);
     let (only, _) = both.split_once("-----BEGIN PRIVATE KEY-----").unwrap();
@@ -57,22 +57,19 @@ async fn a_certificate_without_its_key_is_refused_by_name(variable: &str) {
 }
 
 async fn an_expired_certificate_is_presented_and_counted(variable: &str) {
-    let setting = Setting::new(variable);
-    let agent = setting.agent().await;
+    let (setting, agent) = started(variable).await;
     let before = routes::files(&setting, "", "", &[]);
     let pem = certificate("a.example", 2020);
     let after = routes::files(&setting, "", "", &[("ssl/a.pem", &pem)]);
     bring(&agent, None, &before).await;
     let add = Operation::AddCertificate { certificate: "ssl/a.pem".to_owned() };
-    let outcome = agent.apply(order(Some(&before), &after, runtime([add]))).await;
-    assert!(matches!(outcome, Outcome::Applied { reloaded: false, .. }), "{outcome:?}");
+    operate(&agent, &before, &after, [add]).await;
     assert_eq!(get_metric(&agent, "haptic_agent_expired_certificates_total").await, 1);
     agent.stop(false).await;
 }
 
 async fn a_server_name_with_spaces_never_reaches_haproxy(variable: &str) {
-    let setting = Setting::new(variable);
-    let agent = setting.agent().await;
+    let (setting, agent) = started(variable).await;
     let one = Backend::start("one").await;
     let (before, after) = (setting.files(&[]), setting.files(&[one.line("s1")]));
     bring(&agent, None, &before).await;
@@ -106,8 +103,7 @@ async fn a_server_name_with_spaces_never_reaches_haproxy(variable: &str) {
 /// A million entries are 14 MB: more than the agent ever keeps at once of what HAProxy shows.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_map_of_a_million_entries_is_replaced_in_bounded_time() {
-    let setting = Setting::new("HAPTIC_HAPROXY_3_4");
-    let agent = setting.agent().await;
+    let (setting, agent) = started("HAPTIC_HAPROXY_3_4").await;
     let one = Backend::start("one").await;
     let before = setting.files(&[one.line("s1")]);
     let mut after = before.clone();
@@ -129,8 +125,7 @@ fn other_content() -> Content {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn after_operations_whose_files_are_not_what_their_digests_say_a_reload_is_asked_for() {
-    let setting = Setting::new("HAPTIC_HAPROXY_3_4");
-    let agent = setting.agent().await;
+    let (setting, agent) = started("HAPTIC_HAPROXY_3_4").await;
     let [one, two] = [Backend::start("one").await, Backend::start("two").await];
     let [first, second] = [&one, &two].map(|backend| setting.files(&[backend.line("s1")]));
     bring(&agent, None, &first).await;
@@ -152,8 +147,7 @@ async fn after_operations_whose_files_are_not_what_their_digests_say_a_reload_is
 
 #[tokio::test(flavor = "multi_thread")]
 async fn where_no_operation_is_needed_a_content_that_is_not_what_its_digest_says_changes_nothing() {
-    let setting = Setting::new("HAPTIC_HAPROXY_3_4");
-    let agent = setting.agent().await;
+    let (setting, agent) = started("HAPTIC_HAPROXY_3_4").await;
     let first = setting.files(&[]);
     let mut second = first.clone();
     second.get_mut("haproxy.cfg").unwrap().push_str("# nothing else\n");
@@ -170,8 +164,7 @@ async fn where_no_operation_is_needed_a_content_that_is_not_what_its_digest_says
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_content_that_is_not_what_its_digest_says_never_reaches_haproxy() {
-    let setting = Setting::new("HAPTIC_HAPROXY_3_4");
-    let agent = setting.agent().await;
+    let (setting, agent) = started("HAPTIC_HAPROXY_3_4").await;
     let first = setting.files(&[]);
     let mut second = first.clone();
     second.insert("maps/a.map".to_owned(), "/map second\n".to_owned());
@@ -231,8 +224,7 @@ async fn a_haproxy_that_answers_garbage_is_told_with_its_socket() {
 /// On one thread, orders begin in the order in which they are given.
 #[tokio::test]
 async fn an_order_of_an_older_leader_that_waits_when_a_newer_one_speaks_is_refused() {
-    let setting = Setting::new("HAPTIC_HAPROXY_3_4");
-    let agent = setting.agent().await;
+    let (setting, agent) = started("HAPTIC_HAPROXY_3_4").await;
     let one = Backend::start("one").await;
     let first = setting.files(&[one.line("s1")]);
     bring(&agent, None, &first).await;
@@ -256,8 +248,7 @@ async fn an_order_of_an_older_leader_that_waits_when_a_newer_one_speaks_is_refus
 
 #[tokio::test(flavor = "multi_thread")]
 async fn of_two_controllers_at_once_the_newer_leader_wins() {
-    let setting = Setting::new("HAPTIC_HAPROXY_3_4");
-    let agent = setting.agent().await;
+    let (setting, agent) = started("HAPTIC_HAPROXY_3_4").await;
     let one = Backend::start("one").await;
     let first = setting.files(&[one.line("s1")]);
     bring(&agent, None, &first).await;

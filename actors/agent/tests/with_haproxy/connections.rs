@@ -1,9 +1,9 @@
 //! Stories about the connections that the agent keeps to HAProxy, and about what it notices by itself.
 
 use crate::setting::{
-    Backend, Files, Neighbour, Setting, attached, bring, get_metric, order, runtime, tell, until,
+    Backend, Neighbour, Setting, attached, bring, get_metric, operate, order, runtime, started, tell, until,
 };
-use haptic_agent::{Agent, AgentOptions, RunningAgent};
+use haptic_agent::{Agent, AgentOptions};
 use haptic_model::{Operation, agent_api::Outcome};
 use rustix::process::{Pid, Signal, kill_process};
 use std::{sync::Arc, time::Duration};
@@ -19,21 +19,18 @@ crate::with_each_haproxy! {
 }
 
 async fn no_old_worker_is_kept_alive_by_the_agent(variable: &str) {
-    let setting = Setting::new(variable);
-    let agent = setting.agent().await;
+    let (setting, agent) = started(variable).await;
     let (one, two) = (Backend::start("one").await, Backend::start("two").await);
     let (first, second) = (setting.files(&[one.line("s1")]), setting.files(&[two.line("s1")]));
     bring(&agent, None, &first).await;
-    let outcome = agent.apply(order(Some(&first), &second, runtime([two.replaces("s1")]))).await;
-    assert!(matches!(outcome, Outcome::Applied { reloaded: false, .. }), "{outcome:?}");
+    operate(&agent, &first, &second, [two.replaces("s1")]).await;
     bring(&agent, Some(&second), &first).await;
     until("old workers are gone", || async { agent.status().await.old_workers == 0 }).await;
     agent.stop(false).await;
 }
 
 async fn a_reload_by_someone_else_is_noticed_and_the_new_worker_is_served(variable: &str) {
-    let setting = Setting::new(variable);
-    let agent = setting.agent().await;
+    let (setting, agent) = started(variable).await;
     let (one, two) = (Backend::start("one").await, Backend::start("two").await);
     let (first, second) = (setting.files(&[one.line("s1")]), setting.files(&[two.line("s1")]));
     bring(&agent, None, &first).await;
@@ -70,8 +67,7 @@ async fn payloads_pass_through_a_master(variable: &str) {
     let mut third = second.clone();
     third.insert("ssl/new.pem".to_owned(), crate::setting::certificate("a.example", 2100));
     let add = Operation::AddCertificate { certificate: "ssl/new.pem".to_owned() };
-    let outcome = agent.apply(order(Some(&second), &third, runtime([add]))).await;
-    assert!(matches!(outcome, Outcome::Applied { reloaded: false, .. }), "{outcome:?}");
+    operate(&agent, &second, &third, [add]).await;
     agent.stop(false).await;
     drop(haproxy);
 }
@@ -101,8 +97,7 @@ async fn an_attached_haproxy_that_is_restarted_is_noticed_within_a_second(variab
 }
 
 async fn thousands_of_operations_go_in_one_order(variable: &str) {
-    let setting = Setting::new(variable);
-    let agent = setting.agent().await;
+    let (setting, agent) = started(variable).await;
     let one = Backend::start("one").await;
     let without = setting.files(&[]);
     let mut with = setting.files(&(0..500).map(|n| one.line(&format!("s{n}"))).collect::<Vec<_>>());
@@ -139,20 +134,9 @@ async fn thousands_of_operations_go_in_one_order(variable: &str) {
         );
     let mut empty = without.clone();
     empty.insert("maps/a.map".to_owned(), String::new());
-    let outcome = agent.apply(order(Some(&with), &empty, runtime(remove))).await;
-    assert!(matches!(outcome, Outcome::Applied { reloaded: false, .. }), "{outcome:?}");
+    operate(&agent, &with, &empty, remove).await;
     assert!(setting.get("/").await.is_err());
     agent.stop(false).await;
-}
-
-async fn operate(
-    agent: &RunningAgent,
-    from: &Files,
-    to: &Files,
-    operations: impl IntoIterator<Item = Operation>,
-) {
-    let outcome = agent.apply(order(Some(from), to, runtime(operations))).await;
-    assert!(matches!(outcome, Outcome::Applied { reloaded: false, .. }), "{outcome:?}");
 }
 
 /// Only connections could make it use the time it has.

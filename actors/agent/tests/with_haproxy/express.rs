@@ -1,7 +1,9 @@
 //! Stories about what is live before its files are stored: whoever is killed when, what was checked last answers as soon as
 //! HAProxy does, and it is known what has to be brought again.
 
-use crate::setting::{Backend, Files, Setting, bring, certificate, digest, order, reload, tell, until};
+use crate::setting::{
+    Backend, Files, Setting, bring, certificate, digest, order, reload, started, tell, until,
+};
 use haptic_agent::RunningAgent;
 use haptic_model::{
     Operation,
@@ -34,8 +36,7 @@ struct Scene {
 impl Scene {
     /// The first one is stored and runs.
     async fn new(variable: &str) -> Self {
-        let setting = Setting::new(variable);
-        let agent = setting.agent().await;
+        let (setting, agent) = started(variable).await;
         let backends =
             [Backend::start("one").await, Backend::start("two").await, Backend::start("three").await];
         let files = [0, 1, 2].map(|index: usize| setting.files(&[backends[index].line("s1")]));
@@ -257,8 +258,7 @@ async fn what_somebody_changes_through_the_socket_is_shown(variable: &str) {
 }
 
 async fn lists_and_certificates_that_somebody_changes_are_shown(variable: &str) {
-    let setting = Setting::new(variable);
-    let agent = setting.agent().await;
+    let (setting, agent) = started(variable).await;
     let one = Backend::start("one").await;
     let mut files = setting.files(&[one.line("s1")]);
     let secured = format!(

@@ -1,6 +1,6 @@
 //! Stories about files and reloads.
 
-use crate::setting::{Backend, Setting, bring, digest, order, reload, whole};
+use crate::setting::{Backend, bring, digest, order, reload, started, whole};
 use haptic_model::agent_api::{Epoch, Outcome};
 
 crate::with_each_haproxy! {
@@ -13,8 +13,7 @@ crate::with_each_haproxy! {
 }
 
 async fn the_first_bundle_makes_it_ready_and_serves(variable: &str) {
-    let setting = Setting::new(variable);
-    let agent = setting.agent().await;
+    let (setting, agent) = started(variable).await;
     let one = Backend::start("one").await;
     let before = agent.status().await;
     assert!(before.alive && before.running.is_none() && before.intact, "{before:?}");
@@ -37,8 +36,7 @@ async fn the_first_bundle_makes_it_ready_and_serves(variable: &str) {
 }
 
 async fn a_failed_reload_is_rolled_back_and_told_in_haproxys_words(variable: &str) {
-    let setting = Setting::new(variable);
-    let agent = setting.agent().await;
+    let (setting, agent) = started(variable).await;
     let one = Backend::start("one").await;
     let good = setting.files(&[one.line("s1")]);
     bring(&agent, None, &good).await;
@@ -81,8 +79,7 @@ async fn a_failed_reload_is_rolled_back_and_told_in_haproxys_words(variable: &st
 }
 
 async fn conflicts_stale_leaders_and_missing_contents_are_told_apart(variable: &str) {
-    let setting = Setting::new(variable);
-    let agent = setting.agent().await;
+    let (setting, agent) = started(variable).await;
     let one = Backend::start("one").await;
     let files = setting.files(&[one.line("s1")]);
     bring(&agent, None, &files).await;
@@ -115,8 +112,7 @@ async fn conflicts_stale_leaders_and_missing_contents_are_told_apart(variable: &
 }
 
 async fn the_same_order_again_changes_nothing(variable: &str) {
-    let setting = Setting::new(variable);
-    let agent = setting.agent().await;
+    let (setting, agent) = started(variable).await;
     let one = Backend::start("one").await;
     let files = setting.files(&[one.line("s1")]);
     let first = order(None, &files, reload());
@@ -128,8 +124,7 @@ async fn the_same_order_again_changes_nothing(variable: &str) {
 }
 
 async fn a_file_changed_by_hand_is_noticed_and_repaired(variable: &str) {
-    let setting = Setting::new(variable);
-    let agent = setting.agent().await;
+    let (setting, agent) = started(variable).await;
     let one = Backend::start("one").await;
     let files = setting.files(&[one.line("s1")]);
     bring(&agent, None, &files).await;
@@ -161,8 +156,7 @@ async fn a_file_changed_by_hand_is_noticed_and_repaired(variable: &str) {
 }
 
 async fn a_folder_that_is_unchanged_is_shared_and_old_files_go(variable: &str) {
-    let setting = Setting::new(variable);
-    let agent = setting.agent().await;
+    let (setting, agent) = started(variable).await;
     let one = Backend::start("one").await;
     let first = setting.files(&[one.line("s1")]);
     bring(&agent, None, &first).await;

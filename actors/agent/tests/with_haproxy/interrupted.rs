@@ -1,8 +1,8 @@
 //! Stories about agents that are killed in the midst of something, with a HAProxy that lives on.
 
 use crate::{
-    routes::{self, change},
-    setting::{Backend, Setting, bring, certificate, order, runtime, tell, until},
+    routes,
+    setting::{Backend, Setting, bring, certificate, operate, order, runtime, started, tell, until},
 };
 use haptic_model::{Operation, agent_api::Outcome};
 use std::{path::Path, process::Command, sync::Arc};
@@ -14,19 +14,18 @@ crate::with_each_haproxy! {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_backend_that_a_killed_agent_added_is_known_to_the_next() {
-    let setting = Setting::new("HAPTIC_HAPROXY_3_4");
-    let agent = setting.agent().await;
+    let (setting, agent) = started("HAPTIC_HAPROXY_3_4").await;
     let one = Backend::start("one").await;
     let without = routes::files(&setting, "", "", &[]);
     let backends = format!("backend shop from web\n    server {}\n", one.line("s1"));
     let with = routes::files(&setting, &backends, "/slow shop\n", &[]);
     bring(&agent, None, &without).await;
     let disk = Disk::save(&setting);
-    change(&agent, &without, &with, routes::come(&one)).await;
+    operate(&agent, &without, &with, routes::come(&one)).await;
     drop(agent);
     disk.restore().await;
     let next = setting.agent().await;
-    change(&next, &without, &with, routes::come(&one)).await;
+    operate(&next, &without, &with, routes::come(&one)).await;
     one.release.notify_one();
     assert_eq!(setting.get("/slow").await.unwrap(), "one");
     assert_eq!(next.status().await.reloads, 0);
@@ -45,8 +44,7 @@ async fn a_backend_that_a_killed_agent_added_is_known_to_the_next() {
 }
 
 async fn an_order_whose_files_were_never_written_is_carried_out_again_without_a_reload(variable: &str) {
-    let setting = Setting::new(variable);
-    let agent = setting.agent().await;
+    let (setting, agent) = started(variable).await;
     let one = Backend::start("one").await;
     let backend = |servers: &str| format!("backend one from web\n{servers}");
     let pem = certificate("a.example", 2100);
@@ -77,11 +75,11 @@ async fn an_order_whose_files_were_never_written_is_carried_out_again_without_a_
     };
     bring(&agent, None, &before).await;
     let disk = Disk::save(&setting);
-    change(&agent, &before, &after, operations()).await;
+    operate(&agent, &before, &after, operations()).await;
     drop(agent);
     disk.restore().await;
     let next = setting.agent().await;
-    change(&next, &before, &after, operations()).await;
+    operate(&next, &before, &after, operations()).await;
     assert_eq!(setting.get("/x").await.unwrap(), "one");
     assert_eq!(next.status().await.reloads, 0);
     let shown = tell(&setting.dir.path().join("d/worker.sock"), "show ssl crt-list ssl/list.txt").await;
@@ -104,7 +102,7 @@ async fn a_removal_goes_on_with_the_next_agent(variable: &str) {
     one.arrived.notified().await;
     let (backend, server) = ("web".to_owned(), "s1".to_owned());
     let delete = Operation::DeleteServer { backend, server, params: vec![] };
-    change(&agent, &with, &without, vec![delete]).await;
+    operate(&agent, &with, &without, [delete]).await;
     assert_eq!(agent.handle().pending_deletions(), 1);
     drop(agent);
     let next = setting.agent().await;

@@ -1,7 +1,8 @@
 //! Stories about agents and HAProxys that die.
 
 use crate::setting::{
-    Backend, Neighbour, Setting, attached, attached_to, bring, digest, order, reload, runtime, until,
+    Backend, Neighbour, Setting, attached, attached_to, bring, digest, operate, order, reload, runtime,
+    started, until,
 };
 use haptic_model::{Operation, agent_api::Outcome};
 use rustix::process::{Pid, Signal, kill_process};
@@ -61,8 +62,7 @@ async fn a_new_agent_takes_over_the_living_haproxy(variable: &str) {
 }
 
 async fn a_reload_that_a_killed_agent_began_is_finished(variable: &str) {
-    let setting = Setting::new(variable);
-    let agent = setting.agent().await;
+    let (setting, agent) = started(variable).await;
     let one = Backend::start("one").await;
     let files = setting.files(&[one.line("s1")]);
     bring(&agent, None, &files).await;
@@ -98,8 +98,7 @@ fn amid_a_reload(setting: &Setting) {
 }
 
 async fn a_reload_that_cannot_succeed_is_taken_back_by_the_next_agent(variable: &str) {
-    let setting = Setting::new(variable);
-    let agent = setting.agent().await;
+    let (setting, agent) = started(variable).await;
     let one = Backend::start("one").await;
     let files = setting.files(&[one.line("s1")]);
     bring(&agent, None, &files).await;
@@ -135,13 +134,11 @@ async fn an_attached_haproxy_does_not_start_again_and_again_with_what_it_refuses
 }
 
 async fn a_killed_haproxy_comes_back_with_its_bundle(variable: &str) {
-    let setting = Setting::new(variable);
-    let agent = setting.agent().await;
+    let (setting, agent) = started(variable).await;
     let (one, two) = (Backend::start("one").await, Backend::start("two").await);
     let (files, moved) = (setting.files(&[one.line("s1")]), setting.files(&[two.line("s1")]));
     bring(&agent, None, &files).await;
-    let outcome = agent.apply(order(Some(&files), &moved, runtime([two.replaces("s1")]))).await;
-    assert!(matches!(outcome, Outcome::Applied { reloaded: false, .. }), "{outcome:?}");
+    operate(&agent, &files, &moved, [two.replaces("s1")]).await;
     for which in ["worker", "master"] {
         let old = agent.status().await.worker_pid;
         kill(if which == "worker" { old } else { master(&setting) });
@@ -157,8 +154,7 @@ async fn a_killed_haproxy_comes_back_with_its_bundle(variable: &str) {
 }
 
 async fn an_order_that_meets_a_dead_haproxy_is_carried_out(variable: &str) {
-    let setting = Setting::new(variable);
-    let agent = setting.agent().await;
+    let (setting, agent) = started(variable).await;
     let one = Backend::start("one").await;
     let mut files = setting.files(&[one.line("s1")]);
     bring(&agent, None, &files).await;
@@ -215,8 +211,7 @@ async fn a_haproxy_killed_amid_a_reload_has_refused_nothing(variable: &str) {
 }
 
 async fn a_disk_that_fails_before_haproxy_is_asked_leaves_known_what_it_runs(variable: &str) {
-    let setting = Setting::new(variable);
-    let agent = setting.agent().await;
+    let (setting, agent) = started(variable).await;
     let one = Backend::start("one").await;
     let files = setting.files(&[one.line("s1")]);
     bring(&agent, None, &files).await;
@@ -236,8 +231,7 @@ async fn a_disk_that_fails_before_haproxy_is_asked_leaves_known_what_it_runs(var
 }
 
 async fn a_bundle_that_haproxy_cannot_start_with_is_taken_back(variable: &str) {
-    let setting = Setting::new(variable);
-    let agent = setting.agent().await;
+    let (setting, agent) = started(variable).await;
     let (one, two) = (Backend::start("one").await, Backend::start("two").await);
     let (files, after) = (setting.files(&[one.line("s1")]), setting.files(&[two.line("s1")]));
     bring(&agent, None, &files).await;
@@ -266,8 +260,7 @@ async fn a_bundle_that_haproxy_cannot_start_with_is_taken_back(variable: &str) {
         other => panic!("{other:?}"),
     }
     assert_eq!((setting.get("/").await.unwrap(), agent.status().await.reloads), ("one".to_owned(), reloads));
-    let outcome = agent.apply(order(Some(&files), &after, runtime([two.replaces("s1")]))).await;
-    assert!(matches!(outcome, Outcome::Applied { reloaded: false, .. }), "{outcome:?}");
+    operate(&agent, &files, &after, [two.replaces("s1")]).await;
     assert_eq!(setting.get("/").await.unwrap(), "two");
     agent.stop(false).await;
 }

@@ -1,7 +1,6 @@
 //! Stories about routes, maps and certificates that come and go without a reload.
 
-use crate::setting::{Backend, Files, Setting, bring, certificate, order, runtime, until};
-use haptic_agent::RunningAgent;
+use crate::setting::{Backend, Files, Setting, bring, certificate, operate, order, runtime, started, until};
 use haptic_model::{Operation, agent_api::Outcome, map_entry};
 
 crate::with_each_haproxy! {
@@ -40,11 +39,6 @@ pub fn files(setting: &Setting, backends: &str, map: &str, others: &[(&str, &str
     files
 }
 
-pub async fn change(agent: &RunningAgent, old: &Files, new: &Files, operations: Vec<Operation>) {
-    let outcome = agent.apply(order(Some(old), new, runtime(operations))).await;
-    assert!(matches!(outcome, Outcome::Applied { reloaded: false, .. }), "{outcome:?}");
-}
-
 fn map() -> String {
     "maps/a.map".to_owned()
 }
@@ -54,32 +48,30 @@ fn add(key: &str, value: &str) -> Operation {
 }
 
 async fn entries_of_maps_come_change_and_go(variable: &str) {
-    let setting = Setting::new(variable);
-    let agent = setting.agent().await;
+    let (setting, agent) = started(variable).await;
     let one = Backend::start("one").await;
     let backends = format!("backend one from web\n    server {}\n", one.line("s1"));
     let empty = files(&setting, &backends, "", &[]);
     let with = |value: &str| files(&setting, &backends, &format!("/x {value}\n"), &[]);
     bring(&agent, None, &empty).await;
-    change(&agent, &empty, &with("one"), vec![add("/x", "one")]).await;
+    operate(&agent, &empty, &with("one"), [add("/x", "one")]).await;
     assert_eq!(setting.get("/x").await.unwrap(), "one");
     // The same once more, as after an order whose answer was lost: no second entry is made.
-    change(&agent, &with("one"), &with("none"), vec![add("/x", "none")]).await;
+    operate(&agent, &with("one"), &with("none"), [add("/x", "none")]).await;
     assert!(setting.get("/x").await.unwrap_err().contains("404"));
     let set = Operation::SetMapEntry { map: map(), key: "/x".to_owned(), value: "one".to_owned() };
-    change(&agent, &with("none"), &with("one"), vec![set]).await;
+    operate(&agent, &with("none"), &with("one"), [set]).await;
     assert_eq!(setting.get("/x").await.unwrap(), "one");
     let gone = Operation::DelMapEntry { map: map(), key: "/x".to_owned() };
-    change(&agent, &with("one"), &empty, vec![gone.clone()]).await;
+    operate(&agent, &with("one"), &empty, [gone.clone()]).await;
     assert!(setting.get("/x").await.unwrap_err().contains("404"));
-    change(&agent, &empty, &files(&setting, &backends, "# empty\n", &[]), vec![gone]).await;
+    operate(&agent, &empty, &files(&setting, &backends, "# empty\n", &[]), [gone]).await;
     agent.stop(false).await;
 }
 
 /// Each byte of it has a backslash in commands.
 async fn the_longest_entry_of_a_map_comes_changes_and_goes(variable: &str) {
-    let setting = Setting::new(variable);
-    let agent = setting.agent().await;
+    let (setting, agent) = started(variable).await;
     let long = |letter: &str| letter.repeat(map_entry::LONGEST - 2);
     let with = |values: &[(&str, &str)]| {
         let lines: String = values.iter().map(|(key, value)| format!("{key} {value}\n")).collect();
@@ -89,35 +81,33 @@ async fn the_longest_entry_of_a_map_comes_changes_and_goes(variable: &str) {
     let (first, second) = (first.as_str(), second.as_str());
     let empty = with(&[]);
     bring(&agent, None, &empty).await;
-    change(&agent, &empty, &with(&[("/x", first)]), vec![add("/x", first)]).await;
+    operate(&agent, &empty, &with(&[("/x", first)]), [add("/x", first)]).await;
     let set = Operation::SetMapEntry { map: map(), key: "/x".to_owned(), value: second.to_owned() };
-    change(&agent, &with(&[("/x", first)]), &with(&[("/x", second)]), vec![set]).await;
+    operate(&agent, &with(&[("/x", first)]), &with(&[("/x", second)]), [set]).await;
     let both = with(&[("/x", first), ("/y", second)]);
     let replace = Operation::ReplaceMap { map: map() };
-    change(&agent, &with(&[("/x", second)]), &both, vec![replace]).await;
+    operate(&agent, &with(&[("/x", second)]), &both, [replace]).await;
     let gone = Operation::DelMapEntry { map: map(), key: "/y".to_owned() };
-    change(&agent, &both, &with(&[("/x", first)]), vec![gone]).await;
+    operate(&agent, &both, &with(&[("/x", first)]), [gone]).await;
     agent.stop(false).await;
 }
 
 async fn a_map_is_replaced_as_a_whole(variable: &str) {
-    let setting = Setting::new(variable);
-    let agent = setting.agent().await;
+    let (setting, agent) = started(variable).await;
     let one = Backend::start("one").await;
     let backends = format!("backend one from web\n    server {}\n", one.line("s1"));
     let old = files(&setting, &backends, "/old one\n", &[]);
     let many: String = (0..3000).map(|n| format!("/new{n} one\n")).collect();
     let new = files(&setting, &backends, &many, &[]);
     bring(&agent, None, &old).await;
-    change(&agent, &old, &new, vec![Operation::ReplaceMap { map: map() }]).await;
+    operate(&agent, &old, &new, [Operation::ReplaceMap { map: map() }]).await;
     assert_eq!(setting.get("/new2999").await.unwrap(), "one");
     assert!(setting.get("/old").await.unwrap_err().contains("404"));
     agent.stop(false).await;
 }
 
 async fn certificates_and_their_lines_come_rotate_and_go(variable: &str) {
-    let setting = Setting::new(variable);
-    let agent = setting.agent().await;
+    let (setting, agent) = started(variable).await;
     let [first, second] = [2100, 2101].map(|year| certificate("a.example", year));
     let without = files(&setting, "", "", &[]);
     let lines = "ssl/a.pem a.example\nssl/a.pem [alpn h2,http/1.1] b.example\n";
@@ -129,19 +119,18 @@ async fn certificates_and_their_lines_come_rotate_and_go(variable: &str) {
     bring(&agent, None, &without).await;
     let mut come = vec![Operation::AddCertificate { certificate: certificate() }];
     come.extend(each(|list, line| Operation::AddCrtListLine { list, line }));
-    change(&agent, &without, &with(&first), come).await;
+    operate(&agent, &without, &with(&first), come).await;
     let rotate = vec![Operation::SetCertificate { certificate: certificate() }];
-    change(&agent, &with(&first), &with(&second), rotate).await;
+    operate(&agent, &with(&first), &with(&second), rotate).await;
     let mut go: Vec<_> = each(|list, line| Operation::DeleteCrtListLine { list, line }).collect();
     go.push(Operation::DeleteCertificate { certificate: certificate() });
-    change(&agent, &with(&second), &without, go).await;
+    operate(&agent, &with(&second), &without, go).await;
     assert_eq!(agent.status().await.reloads, 1);
     agent.stop(false).await;
 }
 
 async fn an_entry_that_haproxy_refuses_is_named(variable: &str) {
-    let setting = Setting::new(variable);
-    let agent = setting.agent().await;
+    let (setting, agent) = started(variable).await;
     let old = files(&setting, "", "", &[]);
     let broken = "-----BEGIN CERTIFICATE-----\nsecret\n-----END CERTIFICATE-----\n";
     let broken = format!("{broken}{}", broken.replace("CERTIFICATE", "PRIVATE KEY"));
@@ -197,18 +186,17 @@ fn go() -> Vec<Operation> {
 }
 
 async fn whole_backends(variable: &str) {
-    let setting = Setting::new(variable);
-    let agent = setting.agent().await;
+    let (setting, agent) = started(variable).await;
     let one = Backend::start("one").await;
     let without = files(&setting, "", "", &[]);
     let backends = format!("backend shop from web\n    server {}\n", one.line("s1"));
     let with = files(&setting, &backends, "/slow shop\n", &[]);
     bring(&agent, None, &without).await;
     for _ in 0..3 {
-        change(&agent, &without, &with, come(&one)).await;
+        operate(&agent, &without, &with, come(&one)).await;
         one.release.notify_one();
         assert_eq!(setting.get("/slow").await.unwrap(), "one");
-        change(&agent, &with, &without, go()).await;
+        operate(&agent, &with, &without, go()).await;
         assert!(setting.get("/slow").await.unwrap_err().contains("404"));
         until("the backend is removed", || async { agent.handle().pending_deletions() == 0 }).await;
     }
@@ -230,16 +218,16 @@ async fn busy_backend(variable: &str) {
     };
     let slow = ask();
     one.arrived.notified().await;
-    change(&agent, &with, &without, go()).await;
+    operate(&agent, &with, &without, go()).await;
     assert_eq!(agent.handle().pending_deletions(), 2, "the server and its backend");
-    change(&agent, &without, &with, come(&one)).await;
+    operate(&agent, &without, &with, come(&one)).await;
     assert_eq!(agent.handle().pending_deletions(), 0);
     one.release.notify_one();
     assert_eq!(slow.await.unwrap().unwrap(), "one", "the request under way was cut");
 
     let slow = ask();
     one.arrived.notified().await;
-    change(&agent, &with, &without, go()).await;
+    operate(&agent, &with, &without, go()).await;
     one.release.notify_one();
     assert_eq!(slow.await.unwrap().unwrap(), "one");
     until("the backend is removed", || async { agent.handle().pending_deletions() == 0 }).await;

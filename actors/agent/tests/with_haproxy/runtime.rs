@@ -1,6 +1,6 @@
 //! Stories about changes without a reload.
 
-use crate::setting::{Backend, Setting, bring, digest, order, runtime, until};
+use crate::setting::{Backend, Setting, bring, digest, operate, order, runtime, started, until};
 use haptic_model::{
     Operation,
     agent_api::Outcome,
@@ -42,8 +42,7 @@ async fn answers(setting: &Setting) -> BTreeSet<String> {
 }
 
 async fn a_servers_address_changes_without_a_reload(variable: &str) {
-    let setting = Setting::new(variable);
-    let agent = setting.agent().await;
+    let (setting, agent) = started(variable).await;
     let (one, two) = (Backend::start("one").await, Backend::start("two").await);
     let (before, after) = (setting.files(&[one.line("s1")]), setting.files(&[two.line("s1")]));
     bring(&agent, None, &before).await;
@@ -59,8 +58,7 @@ async fn a_servers_address_changes_without_a_reload(variable: &str) {
 }
 
 async fn servers_come_and_go_without_a_reload(variable: &str) {
-    let setting = Setting::new(variable);
-    let agent = setting.agent().await;
+    let (setting, agent) = started(variable).await;
     let (one, two) = (Backend::start("one").await, Backend::start("two").await);
     let (first, both, second) = (
         setting.files(&[one.line("s1")]),
@@ -73,8 +71,7 @@ async fn servers_come_and_go_without_a_reload(variable: &str) {
     assert!(matches!(outcome, Outcome::Applied { reloaded: false, .. }), "{outcome:?}");
     assert_eq!(answers(&setting).await, BTreeSet::from(["one".to_owned(), "two".to_owned()]));
 
-    let outcome = agent.apply(order(Some(&both), &second, runtime([delete("s1")]))).await;
-    assert!(matches!(outcome, Outcome::Applied { reloaded: false, .. }), "{outcome:?}");
+    operate(&agent, &both, &second, [delete("s1")]).await;
     assert_eq!(answers(&setting).await, BTreeSet::from(["two".to_owned()]));
     until("the server is removed", || async { agent.handle().pending_deletions() == 0 }).await;
     assert_eq!(agent.status().await.worker_pid, worker);
@@ -94,20 +91,15 @@ async fn a_deleted_server_finishes_its_requests_and_can_come_back(variable: &str
     };
     one.arrived.notified().await;
 
-    let outcome =
-        agent.apply(order(Some(&only_one), &second, runtime([add("s2", &two, &[]), delete("s1")]))).await;
-    assert!(matches!(outcome, Outcome::Applied { reloaded: false, .. }), "{outcome:?}");
+    operate(&agent, &only_one, &second, [add("s2", &two, &[]), delete("s1")]).await;
     assert_eq!(agent.handle().pending_deletions(), 1);
     assert_eq!(answers(&setting).await, BTreeSet::from(["two".to_owned()]));
 
-    let outcome =
-        agent.apply(order(Some(&second), &both, runtime([add("s1", &one, &["weight", "1"])]))).await;
-    assert!(matches!(outcome, Outcome::Applied { reloaded: false, .. }), "{outcome:?}");
+    operate(&agent, &second, &both, [add("s1", &one, &["weight", "1"])]).await;
     assert_eq!(agent.handle().pending_deletions(), 0);
     assert_eq!(answers(&setting).await, BTreeSet::from(["one".to_owned(), "two".to_owned()]));
 
-    let outcome = agent.apply(order(Some(&both), &second, runtime([delete("s1")]))).await;
-    assert!(matches!(outcome, Outcome::Applied { reloaded: false, .. }), "{outcome:?}");
+    operate(&agent, &both, &second, [delete("s1")]).await;
     assert_eq!(agent.handle().pending_deletions(), 1);
     one.release.notify_one();
     assert_eq!(slow.await.unwrap().unwrap(), "one", "the request under way was cut");
@@ -143,8 +135,7 @@ async fn a_server_with_other_parameters_comes_back_only_when_it_is_gone(variable
 }
 
 async fn a_refused_operation_is_told_and_nothing_is_written(variable: &str) {
-    let setting = Setting::new(variable);
-    let agent = setting.agent().await;
+    let (setting, agent) = started(variable).await;
     let (one, two) = (Backend::start("one").await, Backend::start("two").await);
     let (before, after) = (setting.files(&[one.line("s1")]), setting.files(&[two.line("s1")]));
     bring(&agent, None, &before).await;
@@ -171,8 +162,7 @@ async fn a_refused_operation_is_told_and_nothing_is_written(variable: &str) {
 
 /// As on a full disk.
 async fn operations_that_cannot_be_noted_are_not_begun(variable: &str) {
-    let setting = Setting::new(variable);
-    let agent = setting.agent().await;
+    let (setting, agent) = started(variable).await;
     let (one, two) = (Backend::start("one").await, Backend::start("two").await);
     let (before, after) = (setting.files(&[one.line("s1")]), setting.files(&[two.line("s1")]));
     bring(&agent, None, &before).await;
@@ -189,8 +179,7 @@ async fn operations_that_cannot_be_noted_are_not_begun(variable: &str) {
 }
 
 async fn weight_state_and_maxconn_are_set_and_read_back(variable: &str) {
-    let setting = Setting::new(variable);
-    let agent = setting.agent().await;
+    let (setting, agent) = started(variable).await;
     let (one, two) = (Backend::start("one").await, Backend::start("two").await);
     let before = setting.files(&[one.line("s1"), two.line("s2")]);
     let after = setting.files(&[format!("{} weight 5 maxconn 9", one.line("s1")), two.line("s2")]);
@@ -202,15 +191,13 @@ async fn weight_state_and_maxconn_are_set_and_read_back(variable: &str) {
     let maxconn = Operation::SetServerMaxconn { backend, server, maxconn: 9 };
     let (backend, server) = names("s2");
     let drain = Operation::SetServerState { backend, server, state: ServerState::Drain };
-    let outcome = agent.apply(order(Some(&before), &after, runtime([weight, maxconn, drain]))).await;
-    assert!(matches!(outcome, Outcome::Applied { reloaded: false, .. }), "{outcome:?}");
+    operate(&agent, &before, &after, [weight, maxconn, drain]).await;
     assert_eq!(answers(&setting).await, BTreeSet::from(["one".to_owned()]));
     agent.stop(false).await;
 }
 
 async fn authorities_and_checks_are_set_without_a_reload(variable: &str) {
-    let setting = Setting::new(variable);
-    let agent = setting.agent().await;
+    let (setting, agent) = started(variable).await;
     let (one, two) = (Backend::start("one").await, Backend::start("two").await);
     let checked = |more: &str| {
         format!("{} check inter 60s agent-check agent-inter 60s agent-port {more}", one.line("s1"))
@@ -239,8 +226,7 @@ async fn authorities_and_checks_are_set_without_a_reload(variable: &str) {
         set(CheckSetting::AgentSend, "two words"),
         add("s2", &two, &tls),
     ];
-    let outcome = agent.apply(order(Some(&before), &after, runtime(operations))).await;
-    assert!(matches!(outcome, Outcome::Applied { reloaded: false, .. }), "{outcome:?}");
+    operate(&agent, &before, &after, operations).await;
     let operations =
         [delete("s2"), Operation::SetCaFile { file: file() }, Operation::DeleteCaFile { file: file() }];
     let outcome = agent.apply(order(Some(&after), &before, runtime(operations))).await;

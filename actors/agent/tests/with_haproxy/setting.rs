@@ -81,6 +81,13 @@ impl Setting {
     }
 }
 
+/// A story's folder, and its agent with the HAProxy that `variable` names.
+pub async fn started(variable: &str) -> (Setting, RunningAgent) {
+    let setting = Setting::new(variable);
+    let agent = setting.agent().await;
+    (setting, agent)
+}
+
 /// A story that failed leaves no HAProxy behind.
 impl Drop for Setting {
     fn drop(&mut self) {
@@ -256,6 +263,17 @@ pub fn runtime(operations: impl IntoIterator<Item = Operation>) -> Method {
 pub async fn bring(agent: &RunningAgent, base: Option<&Files>, files: &Files) {
     let outcome = agent.apply(order(base, files, reload())).await;
     assert!(matches!(outcome, Outcome::Applied { reloaded: true, .. }), "{outcome:?}");
+}
+
+/// Has `operations` lead from `base` to `files`, which must work without a reload.
+pub async fn operate(
+    agent: &RunningAgent,
+    base: &Files,
+    files: &Files,
+    operations: impl IntoIterator<Item = Operation>,
+) {
+    let outcome = agent.apply(order(Some(base), files, runtime(operations))).await;
+    assert!(matches!(outcome, Outcome::Applied { reloaded: false, .. }), "{outcome:?}");
 }
 
 /// Waits until `condition` holds; a story that waits longer has failed.

@@ -476,8 +476,7 @@ proptest! {
 fn stores(names: &[&str]) -> Snapshots {
     let mut store = Snapshot::full();
     for name in names {
-        let (reference, key) = (object(name), [Arc::from(*name)]);
-        store.apply(Object { reference, version: 0, json: b"{}".to_vec().into() }, key.into());
+        store.apply(Object::new(object(name), b"{}".as_slice()), [Arc::from(*name)].into());
     }
     Snapshots::new([(Arc::from("ingresses"), Arc::new(store))].into())
 }

@@ -38,11 +38,7 @@ impl Actor for MetricsActor {
     }
 }
 
-impl Supervised for MetricsActor {
-    fn restarting(&mut self, _: &mut Self::Context) {
-        *self = self.own.rebuild();
-    }
-}
+haptic_runtime::rebuilt!(MetricsActor);
 
 impl Handler<Envelope<Event>> for MetricsActor {
     type Result = ();

@@ -62,11 +62,7 @@ impl Actor for TracesActor {
     }
 }
 
-impl Supervised for TracesActor {
-    fn restarting(&mut self, _: &mut Self::Context) {
-        *self = self.own.rebuild();
-    }
-}
+haptic_runtime::rebuilt!(TracesActor);
 
 impl Handler<Envelope<Event>> for TracesActor {
     type Result = ();

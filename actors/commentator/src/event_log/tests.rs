@@ -22,16 +22,7 @@ struct Story {
 
 impl Story {
     fn of(pods: usize) -> Self {
-        let pod = |number| HaproxyPod {
-            namespace: "default".into(),
-            name: format!("haproxy-{number}").into(),
-            uid: "u".into(),
-            address: [10, 0, 0, 1].into(),
-            other_addresses: Vec::new(),
-            node_addresses: Vec::new(),
-            host_ports: Vec::new(),
-            port: 5555,
-        };
+        let pod = |number| HaproxyPod::at("default", &format!("haproxy-{number}"), ([10, 0, 0, 1], 5555));
         let fleet = Fleet { pods: (0..pods).map(pod).collect(), ..Fleet::default() };
         Self { event_log: EventLog::new(), fleet, now: Instant::now(), remembered: 1000 }
     }

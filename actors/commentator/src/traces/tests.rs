@@ -8,16 +8,7 @@ use super::*;
 const MS: Duration = Duration::from_millis(1);
 
 fn fleet(pods: &[&str]) -> Fleet {
-    let pod = |name: &&str| HaproxyPod {
-        namespace: "default".into(),
-        name: (*name).into(),
-        uid: "u".into(),
-        address: [10, 0, 0, 1].into(),
-        other_addresses: Vec::new(),
-        node_addresses: Vec::new(),
-        host_ports: Vec::new(),
-        port: 5555,
-    };
+    let pod = |name: &&str| HaproxyPod::at("default", name, ([10, 0, 0, 1], 5555));
     Fleet { pods: pods.iter().map(pod).collect(), ..Fleet::default() }
 }
 

@@ -3,7 +3,7 @@
 //! Until then the one before stays active: a store that is empty because it was not read yet, or never will be (no permission, no such
 //! resource), must not take routes away or keep endpoints from changing.
 
-use actix::{Actor, AsyncContext, Context, Handler, Supervised};
+use actix::{Actor, AsyncContext, Context, Handler};
 use haptic_model::{ActiveConfig, Snapshots, config::AcceptedConfig};
 use haptic_runtime::{
     OwnHandle, Publisher,
@@ -75,11 +75,7 @@ impl Actor for ActivationActor {
     }
 }
 
-impl Supervised for ActivationActor {
-    fn restarting(&mut self, _: &mut Self::Context) {
-        *self = self.own.rebuild();
-    }
-}
+haptic_runtime::rebuilt!(ActivationActor);
 
 impl Handler<ConfigAccepted> for ActivationActor {
     type Result = ();

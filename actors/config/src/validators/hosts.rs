@@ -50,7 +50,7 @@ pub(super) fn problems(spec: &HAProxyTemplateConfigSpec, problems: &mut Vec<Diag
 
 /// At most 200 bytes of it, for a sentence.
 fn quoted(text: &str) -> String {
-    let end = (0..=200.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let end = text.floor_char_boundary(200);
     format!("{:?}{}", text.get(..end).unwrap_or_default(), if end < text.len() { "…" } else { "" })
 }
 

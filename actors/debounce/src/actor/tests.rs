@@ -42,15 +42,7 @@ struct Render {
     own: OwnHandle<Self>,
 }
 
-impl Actor for Render {
-    type Context = Context<Self>;
-}
-
-impl Supervised for Render {
-    fn restarting(&mut self, _: &mut Self::Context) {
-        *self = self.own.rebuild();
-    }
-}
+haptic_runtime::supervised!(Render);
 
 impl Handler<RenderRequested> for Render {
     type Result = ResponseFuture<RenderEnded>;

@@ -1,10 +1,7 @@
 //! One pod's deployment as an actor. What the pod is to be brought to, what it says and what became of an order are messages; each may
 //! begin an [`DeployAttempt`], which ends as a message, too.
 
-use super::{
-    fleet::FleetArguments,
-    scoped::{StreamScope, scoped},
-};
+use super::fleet::FleetArguments;
 use crate::{
     deployment::{
         DeployAttempt, DeployFailure, Deployment, DeploymentState, NewestBundles, NextStep, PodProgress,
@@ -23,7 +20,7 @@ use haptic_model::{
     pipeline::{Leadership, Validated},
 };
 use haptic_runtime::{
-    OwnHandle,
+    Alarm, OwnHandle, Work, deliver,
     messages::{BundleProposed, BundleRefused, BundleValidated, ConfigActivated, LeadershipChanged},
 };
 use std::{
@@ -56,6 +53,7 @@ pub struct DeployActor {
     link: Option<Link>,
     storing: Option<Storing>,
     phase: AttemptPhase,
+    alarm: Alarm,
     repetitions: u32,
     pauses: ExponentialBackoff,
 }
@@ -75,14 +73,14 @@ struct Link {
     transport: Rc<dyn Transport>,
     /// The newest incarnation that was seen to follow the one that its status named.
     incarnation: Option<u64>,
-    watch: Option<StreamScope>,
+    watch: Option<Work>,
 }
 
 /// An order to store that is under way.
 struct Storing {
     validated: Arc<Validated>,
     answer: Option<Result<Outcome, TransportError>>,
-    _scope: StreamScope,
+    _work: Work,
 }
 
 /// An attempt that is about to begin.
@@ -116,11 +114,6 @@ struct StoreEnded(Result<Outcome, TransportError>);
 #[rtype(result = "()")]
 struct PodRestarted(u64);
 
-/// A wait is over. One that another wait has taken the place of changes nothing.
-#[derive(Message)]
-#[rtype(result = "()")]
-struct WaitOver(Instant);
-
 impl DeployActor {
     pub(super) fn new(
         own: OwnHandle<Self>,
@@ -148,6 +141,7 @@ impl DeployActor {
             link: None,
             storing: None,
             phase: AttemptPhase::Waiting { until: now, earliest: now },
+            alarm: Alarm::default(),
             repetitions: 0,
             pauses: pauses(),
         }
@@ -164,16 +158,20 @@ impl DeployActor {
         }
     }
 
-    /// Timers are never cancelled: one of a wait that is over changes nothing.
     fn wait_until(&mut self, until: Instant, earliest: Instant, context: &mut Context<Self>) {
         let changed_meanwhile = matches!(self.phase, AttemptPhase::Working { changed_meanwhile: true });
         let until = if changed_meanwhile { earliest } else { until };
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
+        if until <= Instant::now() {
             return self.attempt(context);
         }
         self.phase = AttemptPhase::Waiting { until, earliest };
-        context.notify_later(WaitOver(until), left);
+        self.alarm.set(until, context, Self::look_again);
+    }
+
+    fn look_again(&mut self, context: &mut Context<Self>) {
+        if let AttemptPhase::Waiting { until, earliest } = self.phase {
+            self.wait_until(until, earliest, context);
+        }
     }
 
     /// Begins an attempt: the pod is asked how it is first, unless that is known.
@@ -199,8 +197,7 @@ impl DeployActor {
             return self.advance(beginning, context);
         }
         self.deployment.show(&DeploymentState::Reading);
-        let status = async move { StatusRead(beginning, transport.status().await) };
-        context.add_message_stream(stream::once(status));
+        deliver(context, async move { StatusRead(beginning, transport.status().await) });
     }
 
     /// Brings the pod nearer to the newest bundles, once it is known how it is.
@@ -220,10 +217,10 @@ impl DeployActor {
             is_due,
             is_storing: self.storing.is_some(),
         });
-        context.add_message_stream(stream::once(async {
+        deliver(context, async {
             let result = attempt.run().await;
             AttemptEnded(attempt, result)
-        }));
+        });
     }
 
     fn ended(&mut self, result: Result<NextStep, DeployFailure>, context: &mut Context<Self>) {
@@ -319,14 +316,13 @@ impl DeployActor {
         let (transport, deployment, began) =
             (Rc::clone(&link.transport), Rc::clone(&self.deployment), Instant::now());
         let (generation, order) = (validated.generation(), Arc::new(order));
-        let (scope, answer) = scoped(stream::once(async move {
+        let work = Work::start(context, async move {
             let answer = transport.apply(order).await;
             let (pod, took) = (Some(deployment.name()), began.elapsed());
             deployment.events.emit(Event::Timed { part: TimedPart::Store, generation, pod, took });
             StoreEnded(answer)
-        }));
-        self.storing = Some(Storing { validated: Arc::clone(validated), answer: None, _scope: scope });
-        context.add_message_stream(answer);
+        });
+        self.storing = Some(Storing { validated: Arc::clone(validated), answer: None, _work: work });
     }
 
     /// Takes the answer of an order to store, if it is there.
@@ -353,11 +349,7 @@ impl Actor for DeployActor {
     }
 }
 
-impl Supervised for DeployActor {
-    fn restarting(&mut self, _: &mut Self::Context) {
-        *self = self.own.rebuild();
-    }
-}
+haptic_runtime::rebuilt!(DeployActor);
 
 impl Handler<LeadershipChanged> for DeployActor {
     type Result = ();
@@ -416,9 +408,8 @@ impl Handler<StatusRead> for DeployActor {
         let incarnation = status.incarnation;
         self.deployment.take_status(&mut self.progress, status, beginning.began_anew, &self.newest);
         if let Some(link) = self.link.as_mut().filter(|link| link.watch.is_none()) {
-            let (scope, seen) = scoped(incarnations(Rc::clone(&link.transport), incarnation));
-            link.watch = Some(scope);
-            context.add_message_stream(seen);
+            let restarts = incarnations(Rc::clone(&link.transport), incarnation);
+            link.watch = Some(Work::follow(context, restarts));
         }
         self.advance(beginning, context);
     }
@@ -456,16 +447,6 @@ impl Handler<PodRestarted> for DeployActor {
             link.incarnation = Some(incarnation);
         }
         self.changed(context);
-    }
-}
-
-impl Handler<WaitOver> for DeployActor {
-    type Result = ();
-
-    fn handle(&mut self, WaitOver(then): WaitOver, context: &mut Self::Context) {
-        if matches!(self.phase, AttemptPhase::Waiting { until, .. } if until == then) {
-            self.attempt(context);
-        }
     }
 }
 

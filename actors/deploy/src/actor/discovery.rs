@@ -1,11 +1,10 @@
 //! Watches the HAProxy pods of the active configuration.
 
-use super::scoped::{StreamScope, scoped};
 use crate::discovery::{self, PodSet};
 use actix::prelude::*;
 use futures::StreamExt;
 use haptic_model::{ActiveConfig, Event, HaproxyPod, ReadyPod};
-use haptic_runtime::{Events, OwnHandle, Publisher, messages::ConfigActivated, retry};
+use haptic_runtime::{Events, OwnHandle, Publisher, Work, messages::ConfigActivated, retry};
 use k8s_openapi::api::core::v1::Pod;
 use kube::{
     Api, Client,
@@ -42,7 +41,7 @@ pub struct DiscoveryActor {
 struct Watch {
     selection: PodSelection,
     pods: PodSet,
-    _scope: StreamScope,
+    _work: Work,
 }
 
 /// What a watch depends on; another one means another watch.
@@ -73,21 +72,12 @@ impl DiscoveryActor {
         let pods: Api<Pod> = Api::namespaced(self.arguments.client.clone(), &selection.namespace);
         let watched = watcher(pods, watcher::Config::default().labels(&selection.labels))
             .backoff(ExponentialBackoff::from(retry::pauses()));
-        let (scope, watched) = scoped(watched.map(PodsWatched));
-        self.watch = Some(Watch { selection, pods: PodSet::default(), _scope: scope });
-        context.add_message_stream(watched);
+        let work = Work::follow(context, watched.map(PodsWatched));
+        self.watch = Some(Watch { selection, pods: PodSet::default(), _work: work });
     }
 }
 
-impl Actor for DiscoveryActor {
-    type Context = Context<Self>;
-}
-
-impl Supervised for DiscoveryActor {
-    fn restarting(&mut self, _: &mut Self::Context) {
-        *self = self.own.rebuild();
-    }
-}
+haptic_runtime::supervised!(DiscoveryActor);
 
 impl Handler<ConfigActivated> for DiscoveryActor {
     type Result = ();

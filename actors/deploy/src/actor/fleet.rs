@@ -1,10 +1,7 @@
 //! Starts a [`DeployActor`] for each discovered pod, ends it when the pod goes, and publishes what all of them learn. Nobody waits for
 //! anybody.
 
-use super::{
-    deploy::DeployActor,
-    scoped::{StreamScope, scoped},
-};
+use super::deploy::DeployActor;
 use crate::{
     deployment::{PodPublishers, RefusedReload},
     planner::PlanCache,
@@ -18,7 +15,8 @@ use haptic_model::{
     pipeline::{Candidate, Leadership, PodState, Refused, Validated},
 };
 use haptic_runtime::{
-    ActorHandle, Events, OwnHandle, Publisher, Spec, Supervision, Topic, messages::PodsDiscovered, topic,
+    ActorHandle, Events, OwnHandle, Publisher, Spec, Supervision, Topic, Work, messages::PodsDiscovered,
+    topic,
 };
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -81,7 +79,7 @@ struct Crew(BTreeMap<HaproxyPod, CrewMember>);
 struct CrewMember {
     deployment: ActorHandle<DeployActor>,
     state: Topic<PodState>,
-    _scopes: [StreamScope; 2],
+    _work: [Work; 2],
 }
 
 /// A deployment knows something else of its pod.
@@ -124,15 +122,13 @@ impl FleetActor {
     fn recruit(&self, pod: &HaproxyPod, context: &mut Context<Self>) -> CrewMember {
         let known = self.publishers.pods.latest().get(pod).cloned().unwrap_or_default();
         let ((state, states), (refused_reload, refused_reloads)) = (topic(known), topic(None));
-        let (state_scope, reported) = scoped(changes(states.clone()).map(|_| PodStateReported));
+        let reported = Work::follow(context, changes(states.clone()).map(|_| PodStateReported));
         let from = pod.clone();
         let refused = changes(refused_reloads).map(move |refused| ReloadRefused(from.clone(), refused));
-        let (refused_scope, refused) = scoped(refused);
-        context.add_message_stream(reported);
-        context.add_message_stream(refused);
+        let refused = Work::follow(context, refused);
         let publishers = PodPublishers { state, refused_reload };
         let deployment = self.arguments.clone().deploy_to(pod.clone(), publishers);
-        CrewMember { deployment, state: states, _scopes: [state_scope, refused_scope] }
+        CrewMember { deployment, state: states, _work: [reported, refused] }
     }
 
     /// What each deployment says now, though its message may still be on its way.
@@ -151,15 +147,7 @@ impl FleetActor {
     }
 }
 
-impl Actor for FleetActor {
-    type Context = Context<Self>;
-}
-
-impl Supervised for FleetActor {
-    fn restarting(&mut self, _: &mut Self::Context) {
-        *self = self.own.rebuild();
-    }
-}
+haptic_runtime::supervised!(FleetActor);
 
 impl Handler<PodsDiscovered> for FleetActor {
     type Result = ();

@@ -3,7 +3,6 @@
 mod deploy;
 mod discovery;
 mod fleet;
-mod scoped;
 
 pub use deploy::DeployActor;
 pub use discovery::{DiscoveryActor, DiscoveryArguments};

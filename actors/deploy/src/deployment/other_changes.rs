@@ -93,9 +93,8 @@ pub(crate) mod tests {
         value: &Value,
     ) -> Snapshots {
         let mut store = snapshots.get(resource).map_or_else(Snapshot::full, |store| Snapshot::clone(store));
-        let reference = Arc::new(ObjectRef::new(resource, namespace, name));
-        let json = serde_json::to_vec(value).unwrap().into();
-        store.apply(Object { reference, version: 0, json }, Key::from([namespace.into()]));
+        let object = Object::new(ObjectRef::new(resource, namespace, name), value);
+        store.apply(object, Key::from([namespace.into()]));
         snapshots.with(resource.into(), Arc::new(store))
     }
 

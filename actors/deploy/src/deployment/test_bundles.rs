@@ -1,8 +1,6 @@
 //! Bundles of the blocks of objects, for tests.
 
-use haptic_model::{
-    ActiveConfig, Bundle, Generation, Object, ObjectRef, Snapshot, Snapshots, pipeline::RenderBasis,
-};
+use haptic_model::{ActiveConfig, Bundle, Generation, ObjectRef, Snapshot, Snapshots, pipeline::RenderBasis};
 use haptic_text::{Blame, Digest, Fragment, LineBlame};
 use std::sync::Arc;
 
@@ -22,8 +20,7 @@ pub fn blocks(names: &[&str]) -> Vec<Fragment> {
 pub fn stores_of(bundle: &Bundle) -> Snapshots {
     let mut store = Snapshot::full();
     for reference in bundle.changed_since(None) {
-        let key = [reference.namespace.clone(), reference.name.clone()].into();
-        store.apply(Object { reference, version: 0, json: b"{}".as_slice().into() }, key);
+        store.put(reference, b"{}".as_slice());
     }
     Snapshots::default().with("ingresses".into(), Arc::new(store))
 }

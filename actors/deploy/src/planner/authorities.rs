@@ -120,14 +120,20 @@ fn change(
 
 /// What the socket does not take.
 fn check(file: &BundleFile, capabilities: Capabilities) -> Result<(), String> {
-    let version = capabilities.version;
-    let largest = version.largest_payload();
     let text = file.text.to_string();
-    if text.len() > largest {
-        return Err(format!("has {} bytes, and the socket of HAProxy {version} takes {largest}", text.len()));
-    }
+    fits_socket(&text, capabilities)?;
     if !text.contains("-----BEGIN CERTIFICATE-----") {
         return Err("has no certificate".to_owned());
+    }
+    Ok(())
+}
+
+/// Whether the socket takes a text at once.
+pub(super) fn fits_socket(text: &str, capabilities: Capabilities) -> Result<(), String> {
+    let version = capabilities.version;
+    let largest = version.largest_payload();
+    if text.len() > largest {
+        return Err(format!("has {} bytes, and the socket of HAProxy {version} takes {largest}", text.len()));
     }
     Ok(())
 }

@@ -4,6 +4,7 @@
 //! that must win over a later one needs a reload, and so does a default certificate.
 
 use super::{
+    authorities::fits_socket,
     crt_list::{CrtListDifference, CrtListLine, difference, entries},
     usages::{How, Usages},
 };
@@ -248,15 +249,7 @@ impl CertificateChanges<'_> {
                 "changed, and has a file {path}.{kind}, which is read only when HAProxy starts"
             ));
         }
-        let version = self.capabilities.version;
-        let largest = version.largest_payload();
-        if text.len() > largest {
-            return Err(format!(
-                "has {} bytes, and the socket of HAProxy {version} takes {largest}",
-                text.len()
-            ));
-        }
-        Ok(())
+        fits_socket(&text, self.capabilities)
     }
 }
 

@@ -10,7 +10,7 @@ use crate::offline::certificate;
 use haptic_deploy::{PlanCache, RunningView};
 use haptic_leader::publish::content;
 use haptic_model::{ActiveConfig, Bundle, Capabilities, Diagnostic, Fleet, HaproxyVersion, Snapshots};
-use haptic_render::{Checked, Compiled, RenderJob, RenderLimits, Renderer, compile};
+use haptic_render::{Checked, Program, RenderJob, RenderLimits, Renderer, compile};
 use haptic_validate::syntax;
 use haptic_watch::provided;
 use serde_json::{Map, Value, json};
@@ -70,7 +70,7 @@ impl Measured {
         let objects = counts(&snapshots);
         drop(given);
         let snapshots = certificate::beside(&config.spec, &snapshots, None)?;
-        let bench = Bench { config, compiled: &*compiled, fleet: Fleet::of_version(version), size };
+        let bench = Bench { config, compiled: &compiled, fleet: Fleet::of_version(version), size };
         let (bundle, mut renderer) = bench.first_render(&mut table, &snapshots)?;
         bench.changes(&mut table, &mut renderer, snapshots, &bundle, version)?;
         table.once("check syntax", || syntax::problems(&bundle, &[version], &config.spec.allow.features));
@@ -130,7 +130,7 @@ fn counts(snapshots: &Snapshots) -> Vec<(String, usize)> {
 /// What stays the same from one render to the next.
 struct Bench<'a> {
     config: &'a ActiveConfig,
-    compiled: &'a dyn Compiled,
+    compiled: &'a Program,
     fleet: Fleet,
     size: BenchmarkSize,
 }

@@ -55,7 +55,7 @@ pub fn named<'v>(
     let parents = verdicts.routes.get(route).into_iter().flat_map(|verdict| &verdict.parents);
     let read = parents.filter_map(|parent| {
         let parent_ref =
-            ParentReference { context, verdicts, kind: name_of(route.0), written: parent.reference.value() };
+            ParentReference { context, verdicts, kind: route.0.name(), written: parent.reference.value() };
         parent_ref.listeners(&route.1.0, host)
     });
     read.flatten().collect()
@@ -105,15 +105,6 @@ impl<'v> ParentReference<'_, 'v> {
         (kinds.is_empty() || kinds.iter().any(|(_, kind)| *kind == self.kind))
             && text(&self.written, "sectionName").is_none_or(|name| *name == *listener.name)
             && port.is_none_or(|port| port == u64::from(listener.port))
-    }
-}
-
-fn name_of(kind: RouteKind) -> &'static str {
-    match kind {
-        RouteKind::Http => "HTTPRoute",
-        RouteKind::Grpc => "GRPCRoute",
-        RouteKind::Tls => "TLSRoute",
-        RouteKind::Tcp => "TCPRoute",
     }
 }
 

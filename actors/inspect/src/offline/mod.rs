@@ -7,7 +7,7 @@ pub mod objects;
 
 use haptic_attribution::quarantine::{QuarantineState, RenderTiming};
 use haptic_model::{ActiveConfig, Diagnostic, Fleet, Generation, Quarantine, Snapshots};
-use haptic_render::{Compiled, RenderJob, RenderLimits, Renderer, Rendering};
+use haptic_render::{Program, RenderJob, RenderLimits, Renderer, Rendering};
 use std::{sync::Arc, time::Instant};
 
 /// What is found at fault late takes another render; more than these there are not.
@@ -18,13 +18,13 @@ const RENDERS: u32 = 3;
 /// # Errors
 /// What is wrong with the templates themselves.
 pub fn render_once(
-    compiled: &Arc<dyn Compiled>,
+    compiled: &Arc<Program>,
     config: &ActiveConfig,
     snapshots: &Snapshots,
     fleet: &Fleet,
 ) -> Result<(Rendering, Quarantine), Vec<Diagnostic>> {
     let limits = RenderLimits::default();
-    let job = RenderJob { compiled: &**compiled, config, snapshots, fleet, limits: &limits };
+    let job = RenderJob { compiled, config, snapshots, fleet, limits: &limits };
     let (mut quarantine, mut renderer, mut number) = (QuarantineState::default(), Renderer::default(), 1);
     loop {
         let timing = RenderTiming { generation: Generation(number.into()), now: Instant::now(), good: None };

@@ -96,7 +96,7 @@ impl ReplayInputs {
         let rendered = panics::catch(&Arc::from("recording"), || {
             let compiled = kept.compiled.of(&config).map_err(Faults::of_templates)?;
             kept.renderer.attempt(&RenderJob {
-                compiled: &*compiled,
+                compiled: &compiled,
                 config: &config,
                 snapshots: &snapshots,
                 fleet,

@@ -133,7 +133,7 @@ impl Past {
         }
         let compiled = compile(&self.config.spec).unwrap();
         let rendered = haptic_render::render(&RenderJob {
-            compiled: &*compiled,
+            compiled: &compiled,
             config: &self.config,
             snapshots: &snapshots,
             fleet: &self.fleet,
@@ -170,8 +170,7 @@ impl Past {
 }
 
 fn object(store: &str, name: &str, value: &Value) -> (Object, Key) {
-    let reference = Arc::new(ObjectRef::new(store, "shop", name));
-    let object = Object { reference, version: 0, json: serde_json::to_vec(value).unwrap().into() };
+    let object = Object::new(ObjectRef::new(store, "shop", name), value);
     (object, ["shop".into(), name.into()].into())
 }
 

@@ -269,15 +269,7 @@ fn entry(secret: &Map<String, Value>, name: &str, key: &str) -> Result<Vec<u8>, 
 
 /// Of a value that is told.
 pub(super) fn shortened(text: &str) -> String {
-    const LONGEST: usize = 200;
-    if text.len() <= LONGEST {
-        return text.to_owned();
-    }
-    let mut end = LONGEST;
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    format!("{}…", text.get(..end).unwrap_or_default())
+    haptic_text::shortened(text, 200).into_owned()
 }
 
 #[cfg(test)]

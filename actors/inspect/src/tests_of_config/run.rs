@@ -16,7 +16,7 @@ use haptic_model::{
     crd::{Assertion, ValidationTest},
     external_names::{ExternalNames, Resolved},
 };
-use haptic_render::Compiled;
+use haptic_render::Program;
 use haptic_validate::Checker;
 use haptic_watch::provided::{self, ProvidedObjects};
 use serde_json::{Map, Value};
@@ -31,7 +31,7 @@ pub struct Suite {
     /// The configuration, as it would be in force.
     pub config: Arc<ActiveConfig>,
     /// Its templates.
-    pub compiled: Arc<dyn Compiled>,
+    pub compiled: Arc<Program>,
     /// Runs `haproxy -c` for `haproxy_valid`.
     pub checker: Checker,
     /// The version that templates see and that checks.
@@ -100,7 +100,7 @@ async fn one(
     let (compiled, version) = (suite.compiled.clone(), suite.version);
     let test = Arc::new(test);
     let looked_at = test.clone();
-    let work = tokio::task::spawn_blocking(move || judged_subject(&*compiled, bare, version, &looked_at));
+    let work = tokio::task::spawn_blocking(move || judged_subject(&compiled, bare, version, &looked_at));
     let looked = match work.await {
         Ok(Ok(looked)) => looked,
         Ok(Err(problems)) => {
@@ -141,7 +141,7 @@ async fn one(
 
 /// Renders, and judges everything that needs no process. An error is one of the fixtures.
 fn judged_subject(
-    compiled: &dyn Compiled,
+    compiled: &Program,
     bare: ActiveConfig,
     version: HaproxyVersion,
     test: &ValidationTest,

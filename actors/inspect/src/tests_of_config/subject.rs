@@ -2,7 +2,7 @@
 
 use super::target::{self, Target};
 use haptic_model::{ActiveConfig, Bundle, Diagnostic, FileKey, Fleet, Snapshots};
-use haptic_render::{Checked, Compiled, RenderJob, RenderLimits, Renderer};
+use haptic_render::{Checked, Program, RenderJob, RenderLimits, Renderer};
 use haptic_text::Text;
 use serde_json::{Map, Value, json};
 
@@ -21,7 +21,7 @@ pub(super) struct Subject {
 
 /// Renders once, by itself: nothing is kept from any other test.
 pub(super) fn render(
-    compiled: &dyn Compiled,
+    compiled: &Program,
     config: &ActiveConfig,
     snapshots: &Snapshots,
     fleet: &Fleet,

@@ -1,6 +1,5 @@
 //! CertificateActor: keeps the certificate for hosts that have none.
 
-use super::ring_at_next;
 use crate::{
     certificate::{
         DefaultCertificate,
@@ -70,7 +69,7 @@ impl CertificateActor {
         let Some(config) = self.accepted.as_ref().filter(wanted) else { return };
         let now = Instant::now();
         if !self.rounds.begin(now) {
-            return ring_at_next(&self.rounds, &self.alarm, context, Self::advance);
+            return self.alarm.set(self.rounds.next(), context, Self::advance);
         }
         self.began.get_or_insert(now);
         let CertificateOptions { client, leadership, .. } = self.options.clone();

@@ -81,9 +81,8 @@ impl GatewayStatusActor {
         let (due, later, written) = self.state.sizes();
         self.own.set_detail(&json!({"due": due, "later": later, "written": written}));
         let statuses = self.state.next_statuses(now).filter(|_| self.running.statuses.is_none());
-        if let Some(next) = statuses.into_iter().chain(self.state.next_services()).min() {
-            self.alarm.set(next.max(now + Duration::from_millis(1)), context, Self::advance);
-        }
+        let next = statuses.into_iter().chain(self.state.next_services()).min();
+        self.alarm.set(next.map(|next| next.max(now + Duration::from_millis(1))), context, Self::advance);
     }
 
     fn begin_statuses(&mut self, context: &mut Context<Self>, now: Instant) {

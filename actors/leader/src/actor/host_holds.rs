@@ -1,6 +1,5 @@
 //! HostHoldsActor: hands what is kept of hosts from one controller to the next.
 
-use super::ring_at_next;
 use crate::{
     host_holds::{
         ReadHolds,
@@ -102,7 +101,7 @@ impl HostHoldsActor {
         let Some(config) = self.accepted.as_ref().filter(wanted) else { return };
         let now = Instant::now();
         if !self.rounds.begin(now) {
-            return ring_at_next(&self.rounds, &self.alarm, context, Self::advance);
+            return self.alarm.set(self.rounds.next(), context, Self::advance);
         }
         let api = HostHoldsApi::new(&self.options.client, config);
         if self.is_unread {

@@ -194,11 +194,7 @@ impl Actor for LeaderActor {
     }
 }
 
-impl Supervised for LeaderActor {
-    fn restarting(&mut self, _: &mut Self::Context) {
-        *self = self.own.rebuild();
-    }
-}
+haptic_runtime::rebuilt!(LeaderActor);
 
 impl Handler<ConfigActivated> for LeaderActor {
     type Result = ();

@@ -150,9 +150,7 @@ impl ReporterActor {
         if let Some(writing) = tasks.events.begin(notices, inputs, uid.as_deref(), limiter, now) {
             tasks.run(Report::Events, context, writing.map(NoticeReported));
         }
-        if let Some(next) = tasks.next(now) {
-            self.alarm.set(next, context, Self::advance);
-        }
+        self.alarm.set(tasks.next(now), context, Self::advance);
     }
 
     /// The inputs changed that these reports are made from.

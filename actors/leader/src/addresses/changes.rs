@@ -66,7 +66,7 @@ fn status_in(ingress: &Value) -> Option<Vec<Address>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use haptic_model::{Object, ObjectRef};
+    use haptic_model::ObjectRef;
     use serde_json::json;
 
     fn ip(ip: &str) -> Address {
@@ -82,10 +82,8 @@ mod tests {
         let mut store = Snapshot::full();
         for (name, address) in ingresses {
             let ingress: Vec<Value> = address.iter().map(|ip| json!({"ip": ip})).collect();
-            let object = json!({"status": {"loadBalancer": {"ingress": ingress}}}).to_string();
-            let reference = Arc::new(ObjectRef::new("ingresses", "default", name));
-            let object = Object { reference, version: 0, json: object.into_bytes().into() };
-            store.apply(object, Default::default());
+            let object = json!({"status": {"loadBalancer": {"ingress": ingress}}});
+            store.put(ObjectRef::new("ingresses", "default", name), &object);
         }
         store
     }
@@ -121,8 +119,7 @@ mod tests {
     #[test]
     fn a_store_without_statuses_is_written_to_once() {
         let mut store = Snapshot::full();
-        let reference = Arc::new(ObjectRef::new("ingresses", "default", "a"));
-        store.apply(Object { reference, version: 0, json: b"{}".to_vec().into() }, Default::default());
+        store.put(ObjectRef::new("ingresses", "default", "a"), b"{}".as_slice());
         let (mut written, served) = (WrittenStatuses::default(), HashSet::from([name("a")]));
         let changes = written.changes(&store, &served, &[ip("192.0.2.7")]);
         assert_eq!(changes.len(), 1);

@@ -1,15 +1,12 @@
 //! Reads and writes the Secret of the default certificate.
 
+use crate::api_server::in_time;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{
     Api, Client,
     api::{Patch, PatchParams, PostParams},
 };
 use serde_json::{Value, json};
-use std::time::Duration;
-
-/// The longest time of one call.
-const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// One Secret.
 #[derive(Clone, Debug)]
@@ -61,14 +58,7 @@ impl SecretApi {
     }
 
     async fn in_time<T>(&self, verb: &str, call: impl Future<Output = kube::Result<T>>) -> Result<T, String> {
-        match tokio::time::timeout(TIMEOUT, call).await {
-            Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(kube::Error::Api(status))) if status.code == 403 => {
-                let Self { namespace, name, .. } = self;
-                Err(format!("{}. Allow {verb} on Secret {name} in namespace {namespace}", status.message))
-            }
-            Ok(Err(error)) => Err(error.to_string()),
-            Err(_) => Err(format!("the API server did not answer within {} s", TIMEOUT.as_secs())),
-        }
+        let rights = format!("{verb} on Secret {} in namespace {}", self.name, self.namespace);
+        in_time(call).await.map_err(|failure| failure.explained(rights))
     }
 }

@@ -60,10 +60,7 @@ impl GatewayKind {
             Self::Class => ("GatewayClass", "gatewayclasses"),
             Self::Gateway => ("Gateway", "gateways"),
             Self::ListenerSet => ("ListenerSet", "listenersets"),
-            Self::Route(RouteKind::Http) => ("HTTPRoute", "httproutes"),
-            Self::Route(RouteKind::Grpc) => ("GRPCRoute", "grpcroutes"),
-            Self::Route(RouteKind::Tls) => ("TLSRoute", "tlsroutes"),
-            Self::Route(RouteKind::Tcp) => ("TCPRoute", "tcproutes"),
+            Self::Route(kind) => kind.names(),
             Self::Policy => ("BackendTLSPolicy", "backendtlspolicies"),
         }
     }

@@ -46,17 +46,7 @@ mod tests {
 
     fn gateways(targets: &[u16]) -> BTreeMap<NamespacedName, Arc<GatewayVerdict>> {
         let ports = targets.iter().map(|target| GatewayPort { port: 80, target: *target }).collect();
-        let verdict = GatewayVerdict {
-            generation: 1,
-            uid: "uid".into(),
-            conditions: Vec::new(),
-            listeners: Vec::new(),
-            attached_listener_sets: 0,
-            ports,
-            addresses: Vec::new(),
-            labels: BTreeMap::new(),
-            annotations: BTreeMap::new(),
-        };
+        let verdict = GatewayVerdict { ports, ..GatewayVerdict::default() };
         [(name(), Arc::new(verdict))].into()
     }
 

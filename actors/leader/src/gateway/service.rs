@@ -331,13 +331,11 @@ mod tests {
         GatewayVerdict {
             generation: 1,
             uid: "uid-1".into(),
-            conditions: Vec::new(),
-            listeners: Vec::new(),
-            attached_listener_sets: 0,
             ports: vec![GatewayPort { port: 80, target: 20000 }, GatewayPort { port: 443, target: 20443 }],
             addresses: vec![("IPAddress".into(), Some("192.0.2.7".into())), ("IPAddress".into(), None)],
             labels: strings(&[("team.example/name", "shop"), (MANAGED_BY, "me"), ("other", "x")]),
             annotations: strings(&[("team.example/cost", "1")]),
+            ..GatewayVerdict::default()
         }
     }
 
@@ -364,17 +362,9 @@ mod tests {
 
     fn pod(addresses: &[&str]) -> ReadyPod {
         let mut addresses = addresses.iter().map(|one| one.parse().unwrap());
-        let address = addresses.next().unwrap();
-        let pod = HaproxyPod {
-            namespace: "haptic".into(),
-            name: "a".into(),
-            uid: "a".into(),
-            address,
-            other_addresses: addresses.collect(),
-            port: 5555,
-            node_addresses: Vec::new(),
-            host_ports: Vec::new(),
-        };
+        let address: IpAddr = addresses.next().unwrap();
+        let pod = HaproxyPod::at("haptic", "a", (address, 5555));
+        let pod = HaproxyPod { other_addresses: addresses.collect(), ..pod };
         ReadyPod { pod, node: Some("node-1".into()), terminating: false }
     }
 

@@ -1,5 +1,6 @@
 //! Makes, corrects and deletes Services and EndpointSlices.
 
+use crate::api_server::{CallFailure, forbidden, in_time};
 use haptic_model::gateway::NamespacedName;
 use k8s_openapi::api::{core::v1::Service, discovery::v1::EndpointSlice};
 use kube::{
@@ -7,10 +8,7 @@ use kube::{
     api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions},
 };
 use serde_json::Value;
-use std::{fmt, time::Duration};
-
-/// The longest time of one call.
-const TIMEOUT: Duration = Duration::from_secs(10);
+use std::fmt;
 
 /// What is made for a Gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,16 +100,13 @@ impl ServiceApi {
         verb: &str,
         call: impl Future<Output = kube::Result<T>>,
     ) -> Result<T, (Option<u16>, String)> {
-        match tokio::time::timeout(TIMEOUT, call).await {
-            Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(kube::Error::Api(status))) if status.code == 403 => {
-                let plural = kind.resource().plural;
-                Err((Some(403), format!("{}. Allow {verb} on {plural}", status.message)))
+        in_time(call).await.map_err(|failure| match failure {
+            CallFailure::Refused(status) if status.code == 403 => {
+                (Some(403), forbidden(&status, format_args!("{verb} on {}", kind.resource().plural)))
             }
-            Ok(Err(kube::Error::Api(status))) => Err((Some(status.code), status.message.clone())),
-            Ok(Err(error)) => Err((None, error.to_string())),
-            Err(_) => Err((None, format!("the API server did not answer within {} s", TIMEOUT.as_secs()))),
-        }
+            CallFailure::Refused(status) => (Some(status.code), status.message),
+            CallFailure::Unanswered(why) => (None, why),
+        })
     }
 }
 

@@ -442,7 +442,7 @@ fn uid_of(object: &Value) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use haptic_model::{Object, ObjectRef};
+    use haptic_model::ObjectRef;
     use serde_json::json;
 
     const UID: &str = "uid";
@@ -452,26 +452,14 @@ mod tests {
     }
 
     fn verdict(ports: Vec<GatewayPort>) -> GatewayVerdict {
-        GatewayVerdict {
-            generation: 1,
-            uid: UID.into(),
-            conditions: Vec::new(),
-            listeners: Vec::new(),
-            attached_listener_sets: 0,
-            ports,
-            addresses: Vec::new(),
-            labels: BTreeMap::new(),
-            annotations: BTreeMap::new(),
-        }
+        GatewayVerdict { generation: 1, uid: UID.into(), ports, ..GatewayVerdict::default() }
     }
 
     fn snapshot(plural: &str, objects: &[Value]) -> Arc<Snapshot> {
         let mut all = Snapshot::full();
         for object in objects {
             let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
-            let reference = Arc::new(ObjectRef::new(plural, text("namespace"), text("name")));
-            let key = [reference.namespace.clone(), reference.name.clone()].into();
-            all.apply(Object { reference, version: 0, json: object.to_string().into_bytes().into() }, key);
+            all.put(ObjectRef::new(plural, text("namespace"), text("name")), object);
         }
         Arc::new(all)
     }

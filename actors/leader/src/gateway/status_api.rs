@@ -1,15 +1,12 @@
 //! Reads objects of the Gateway API and writes their statuses.
 
 use super::kinds::StatusKey;
+use crate::api_server::{CallFailure, forbidden, in_time};
 use kube::{
     Api, Client,
     api::{ApiResource, DynamicObject, Patch, PatchParams},
 };
 use serde_json::{Map, Value, json};
-use std::time::Duration;
-
-/// The longest time of one call.
-const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The API server.
 #[derive(Clone)]
@@ -74,14 +71,10 @@ impl GatewayStatusApi {
         verb: &str,
         call: impl Future<Output = kube::Result<T>>,
     ) -> Result<T, StatusFailure> {
-        let status = match tokio::time::timeout(TIMEOUT, call).await {
-            Ok(Ok(answer)) => return Ok(answer),
-            Ok(Err(kube::Error::Api(status))) => status,
-            Ok(Err(error)) => return Err(StatusFailure::Failed(error.to_string())),
-            Err(_) => {
-                let why = format!("the API server did not answer within {} s", TIMEOUT.as_secs());
-                return Err(StatusFailure::Failed(why));
-            }
+        let status = match in_time(call).await {
+            Ok(answer) => return Ok(answer),
+            Err(CallFailure::Refused(status)) => status,
+            Err(CallFailure::Unanswered(why)) => return Err(StatusFailure::Failed(why)),
         };
         Err(match status.code {
             404 => StatusFailure::Gone,
@@ -89,10 +82,10 @@ impl GatewayStatusApi {
             403 => {
                 let part = if verb == "patch" { "/status" } else { "" };
                 let right = format!("{verb} on {}{part} ({})", resource.plural, resource.group);
-                StatusFailure::Forbidden(format!("{}. Allow {right}", status.message))
+                StatusFailure::Forbidden(forbidden(&status, right))
             }
             400 | 422 => StatusFailure::Refused(format!("{key}: {}", status.message)),
-            _ => StatusFailure::Failed(status.message.clone()),
+            _ => StatusFailure::Failed(status.message),
         })
     }
 }

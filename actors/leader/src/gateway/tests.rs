@@ -45,11 +45,7 @@ fn gateway(generation: i64, listeners: Vec<ListenerVerdict>) -> GatewayVerdict {
         uid: "uid".into(),
         conditions: vec![condition("Accepted", true)],
         listeners,
-        attached_listener_sets: 0,
-        ports: Vec::new(),
-        addresses: Vec::new(),
-        labels: Default::default(),
-        annotations: Default::default(),
+        ..GatewayVerdict::default()
     }
 }
 

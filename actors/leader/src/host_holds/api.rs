@@ -1,6 +1,7 @@
 //! Reads and writes the record at the API server.
 
 use super::record;
+use crate::api_server;
 use haptic_model::{
     ActiveConfig, HAProxyTemplateConfig,
     crd::{HAProxyGeneralFile, PublishedFile},
@@ -10,10 +11,7 @@ use kube::{
     api::{ListParams, Patch, PatchParams},
 };
 use serde_json::json;
-use std::time::Duration;
 
-/// The longest time of one call.
-const TIMEOUT: Duration = Duration::from_secs(10);
 /// What the resource is, for those who list them.
 const LABEL: &str = "haproxy-haptic.org/record-of";
 
@@ -97,20 +95,13 @@ impl HostHoldsApi {
 }
 
 async fn in_time<T>(call: impl Future<Output = kube::Result<T>>) -> Result<T, HoldsFailure> {
-    match tokio::time::timeout(TIMEOUT, call).await {
-        Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(kube::Error::Api(status))) if status.code == 403 => {
-            let why = format!("{}. Allow list, create and patch on haproxygeneralfiles", status.message);
-            Err(HoldsFailure::Refused(why))
+    api_server::in_time(call).await.map_err(|failure| {
+        let code = failure.code();
+        let why = failure.explained("list, create and patch on haproxygeneralfiles");
+        match code {
+            Some(403) => HoldsFailure::Refused(why),
+            Some(404) => HoldsFailure::Refused(api_server::unknown("haproxygeneralfiles")),
+            _ => HoldsFailure::NotDone(why),
         }
-        Ok(Err(kube::Error::Api(status))) if status.code == 404 => Err(HoldsFailure::Refused(
-            "the API server does not know haproxygeneralfiles. Install them with: haptic crd | kubectl apply -f -"
-                .to_owned(),
-        )),
-        Ok(Err(error)) => Err(HoldsFailure::NotDone(error.to_string())),
-        Err(_) => {
-            let why = format!("the API server did not answer within {} s", TIMEOUT.as_secs());
-            Err(HoldsFailure::NotDone(why))
-        }
-    }
+    })
 }

@@ -1,6 +1,7 @@
 //! Writes notices as Kubernetes Events (`events.k8s.io/v1`).
 
 use super::notice::{Notice, NoticeSubject};
+use crate::api_server::in_time;
 use haptic_model::{HAProxyTemplateConfig, HaproxyPod, Oversized, Snapshots, pipeline::PodState};
 use haptic_text::Digest;
 use jiff::Timestamp;
@@ -14,7 +15,7 @@ use kube::{
     runtime::events::{Event, EventType, Recorder, Reporter},
 };
 use serde_json::Value;
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc};
 
 /// Where Events about what has no namespace are kept.
 const CLUSTER_SCOPED: &str = "default";
@@ -22,8 +23,6 @@ const CLUSTER_SCOPED: &str = "default";
 const LONGEST_NAME: usize = 200;
 /// So many digits tell the Events about an object apart.
 const DIGITS: usize = 32;
-/// The longest time of one call.
-const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Writes notices.
 #[derive(Clone)]
@@ -68,15 +67,8 @@ impl NoticeApi {
                 self.record(notice, &about).await
             }
         };
-        match tokio::time::timeout(TIMEOUT, writing).await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(kube::Error::Api(status))) if status.code == 403 => Err(format!(
-                "{}. Allow create on events (events.k8s.io) in the namespaces of watched objects",
-                status.message
-            )),
-            Ok(Err(error)) => Err(error.to_string()),
-            Err(_) => Err(format!("the API server did not answer within {} s", TIMEOUT.as_secs())),
-        }
+        let rights = "create on events (events.k8s.io) in the namespaces of watched objects";
+        in_time(writing).await.map_err(|failure| failure.explained(rights))
     }
 
     async fn record(&self, notice: &Notice, about: &ObjectReference) -> kube::Result<()> {

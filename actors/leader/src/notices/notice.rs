@@ -1,6 +1,7 @@
 //! What happened, as a notice about something that people look at.
 
 use haptic_model::{Diagnostic, Event, LimitReached, ObjectFinding, ObjectRef, Oversized, Quarantined};
+use haptic_text::shortened;
 use std::{collections::HashMap, sync::Arc};
 
 /// The API server refuses longer ones.
@@ -132,7 +133,7 @@ pub fn blamed(reason: &'static str, action: &'static str, diagnostics: &[Diagnos
         // Where in the output it is changes with every other object.
         let text = Diagnostic { output: None, ..diagnostic.clone() }.to_string();
         match notices.iter_mut().find(|notice| notice.about == about) {
-            Some(notice) => notice.note = shortened(&format!("{}\n{text}", notice.note)),
+            Some(notice) => notice.note = fitting(&format!("{}\n{text}", notice.note)),
             None => notices.push(warning(about, reason, action, &text)),
         }
     }
@@ -169,15 +170,11 @@ pub fn limit_reached(reached: &LimitReached) -> Notice {
 }
 
 fn warning(about: NoticeSubject, reason: &'static str, action: &'static str, note: &str) -> Notice {
-    Notice { about, warning: true, reason, action, note: shortened(note), once: false }
+    Notice { about, warning: true, reason, action, note: fitting(note), once: false }
 }
 
-fn shortened(note: &str) -> String {
-    if note.len() <= LONGEST {
-        return note.to_owned();
-    }
-    let end = (0..LONGEST - 4).rev().find(|end| note.is_char_boundary(*end)).unwrap_or_default();
-    format!("{}…", note.get(..end).unwrap_or_default())
+fn fitting(note: &str) -> String {
+    if note.len() <= LONGEST { note.to_owned() } else { shortened(note, LONGEST - 5).into_owned() }
 }
 
 #[cfg(test)]

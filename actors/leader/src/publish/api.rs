@@ -1,6 +1,7 @@
 //! The published resources at the API server.
 
 use super::content::{CONFIG, FileToPublish, KINDS};
+use crate::api_server;
 use haptic_model::crd::{HAProxyCfgStatus, PublishedFile};
 use kube::{
     Api, Client,
@@ -8,10 +9,8 @@ use kube::{
     core::{GroupVersionKind, PartialObjectMeta},
 };
 use serde_json::json;
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
-/// The longest time of one call.
-const TIMEOUT: Duration = Duration::from_secs(10);
 /// Says which configuration an object belongs to.
 const LABEL: &str = "haproxy-haptic.org/configuration";
 /// The digest of the file that was written.
@@ -155,16 +154,10 @@ fn resource(plural: &str) -> ApiResource {
 }
 
 async fn in_time<T>(plural: &str, call: impl Future<Output = kube::Result<T>>) -> Result<T, String> {
-    match tokio::time::timeout(TIMEOUT, call).await {
-        Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(kube::Error::Api(status))) if status.code == 403 => Err(format!(
-            "{}. Allow list, get, create, patch and delete on {plural}, and patch on haproxycfgs/status",
-            status.message
+    api_server::in_time(call).await.map_err(|failure| match failure.code() {
+        Some(404) => api_server::unknown(plural),
+        _ => failure.explained(format_args!(
+            "list, get, create, patch and delete on {plural}, and patch on haproxycfgs/status"
         )),
-        Ok(Err(kube::Error::Api(status))) if status.code == 404 => Err(format!(
-            "the API server does not know {plural}. Install them with: haptic crd | kubectl apply -f -"
-        )),
-        Ok(Err(error)) => Err(error.to_string()),
-        Err(_) => Err(format!("the API server did not answer within {} s", TIMEOUT.as_secs())),
-    }
+    })
 }

@@ -1,15 +1,12 @@
 //! The resource's status at the API server.
 
+use crate::api_server;
 use haptic_model::{HAProxyTemplateConfig, crd::HAProxyTemplateConfigStatus};
 use kube::{
     Api, Client,
     api::{ApiResource, DynamicObject, Patch, PatchParams},
 };
 use serde_json::json;
-use std::time::Duration;
-
-/// The longest time of one call.
-const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Reads and writes one configuration's status.
 #[derive(Clone)]
@@ -63,13 +60,6 @@ impl StatusApi {
 }
 
 async fn in_time<T>(call: impl Future<Output = kube::Result<T>>) -> Result<T, String> {
-    match tokio::time::timeout(TIMEOUT, call).await {
-        Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(kube::Error::Api(status))) if status.code == 403 => Err(format!(
-            "{}. Allow get on haproxytemplateconfigs and patch on haproxytemplateconfigs/status",
-            status.message
-        )),
-        Ok(Err(error)) => Err(error.to_string()),
-        Err(_) => Err(format!("the API server did not answer within {} s", TIMEOUT.as_secs())),
-    }
+    let rights = "get on haproxytemplateconfigs and patch on haproxytemplateconfigs/status";
+    api_server::in_time(call).await.map_err(|failure| failure.explained(rights))
 }

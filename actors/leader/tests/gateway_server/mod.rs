@@ -184,9 +184,8 @@ impl Server {
                 if !matches!(plural, "gateways" | "httproutes") {
                     object["metadata"].as_object_mut().unwrap().remove("resourceVersion");
                 }
-                let reference = Arc::new(ObjectRef::new(plural, namespace, &path[prefix.len()..]));
-                let json = object.to_string().into_bytes().into();
-                store.apply(Object { reference, version: 0, json }, [Arc::<str>::from(namespace)].into());
+                let object = Object::new(ObjectRef::new(plural, namespace, &path[prefix.len()..]), &object);
+                store.apply(object, [Arc::<str>::from(namespace)].into());
             }
             if is_changed {
                 stored.stores = stored.stores.with(plural.into(), Arc::new(store));

@@ -126,12 +126,9 @@ fn names(of: &ObjectRef) -> (&str, &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use haptic_model::store::Key;
 
     fn apply(store: &mut Snapshot, name: &str, json: &str) {
-        let reference = Arc::new(ObjectRef::new("things", "a", name));
-        let key: Key = ["a".into(), name.into()].into();
-        store.apply(Object { reference, version: 0, json: json.as_bytes().into() }, key);
+        store.put(ObjectRef::new("things", "a", name), json.as_bytes());
     }
 
     /// The stores of a render.

@@ -2,7 +2,7 @@
 //!
 //! Nothing is kept from a render with another context.
 
-use crate::{encode::Fitting, engine::compiled::Compiled, input::RenderLimits, value::Value};
+use crate::{encode::Fitting, engine::Program, input::RenderLimits, value::Value};
 use haptic_model::{ActiveConfig, Fleet, HAProxyTemplateConfigSpec, Layout};
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ impl RenderContext {
     /// # Errors
     /// Never in practice: the configuration came from JSON.
     pub fn new(
-        compiled: &dyn Compiled,
+        compiled: &Program,
         config: &ActiveConfig,
         fleet: &Fleet,
         limits: &RenderLimits,
@@ -48,7 +48,7 @@ impl RenderContext {
     /// Whether it is the context of such a render, too.
     pub fn is_of(
         &self,
-        compiled: &dyn Compiled,
+        compiled: &Program,
         config: &ActiveConfig,
         fleet: &Fleet,
         limits: &RenderLimits,

@@ -15,7 +15,7 @@ use crate::{
         store_lists::StoreLists,
     },
     encode::{EncodedGeneration, FileEncoder, FileFormat},
-    engine::compiled::Compiled,
+    engine::Program,
     input::{RenderInput, RenderLimits},
     output::effects::AddedFile,
 };
@@ -63,7 +63,7 @@ pub(crate) struct FileResult {
 /// The things that one render of all files has in common.
 #[derive(Clone, Copy)]
 pub(crate) struct Render<'r> {
-    pub compiled: &'r dyn Compiled,
+    pub compiled: &'r Program,
     pub config: &'r ActiveConfig,
     pub snapshots: &'r Snapshots,
     pub limits: &'r RenderLimits,

@@ -12,7 +12,7 @@ mod uses;
 
 use crate::{
     block_cache::{CacheSize, store_lists::StoreLists},
-    engine::compiled::{Compiled, ImpureBlock},
+    engine::{Program, rendered::ImpureBlock},
     functions::{check_name, path_of},
     job::RenderJob,
     servers::fleet_services::FleetServices,
@@ -320,7 +320,7 @@ impl Renderer {
 
     /// The blocks of `compiled` templates that the last render could not keep.
     #[must_use]
-    pub fn uncacheable(&self, compiled: &dyn Compiled) -> Vec<UncacheableBlock> {
+    pub fn uncacheable(&self, compiled: &Program) -> Vec<UncacheableBlock> {
         let names = compiled.templates();
         let all = self.files.iter().flat_map(|(key, file)| file.uncacheable().map(move |u| (key, u)));
         all.filter_map(|(file, ((template, line, column), why, count))| {

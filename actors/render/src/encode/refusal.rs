@@ -4,9 +4,10 @@ use super::{
     framed::{FramedValue, PrintPosition},
     proof::Breach,
 };
-use crate::{output::framing::FramedText, value::UNSAID, warnings::cut};
+use crate::{output::framing::FramedText, value::UNSAID};
 use haptic_attribution::faults::{Fault, FaultKind, MOST_OF_ONE};
 use haptic_model::Diagnostic;
+use haptic_text::shortened;
 use std::collections::HashMap;
 
 /// At most this many refusals are reported for what a file prints outside of all objects' blocks.
@@ -191,7 +192,7 @@ impl std::fmt::Display for ValueRefusal {
                 f.write_str("the word would be empty, and HAProxy ignores all that follows an empty word")
             }
             Self::Punctuation(word) => {
-                write!(f, "the word would be `{}`, which is HAProxy's own punctuation", cut(word, 60))
+                write!(f, "the word would be `{}`, which is HAProxy's own punctuation", shortened(word, 60))
             }
             Self::Flag => f.write_str("a pattern that begins with `-` is a flag to HAProxy"),
             Self::Negation => f.write_str("a leading `!` would turn the meaning around"),

@@ -2,11 +2,11 @@
 //!
 //! Only this file knows all languages: an evaluator of one is given the functions that print and walk parts of the others.
 
-pub(crate) mod compiled;
 pub mod language;
 pub(crate) mod patterns;
 pub(crate) mod position;
 pub(crate) mod program;
+pub(crate) mod rendered;
 pub(crate) mod templates;
 
 pub use crate::{
@@ -14,9 +14,9 @@ pub use crate::{
     input::{RenderInput, RenderLimits},
     output::effects::AddedFile,
 };
-pub use compiled::{Compiled, ImpureBlock, RenderedFile};
 use haptic_attribution::Fault;
 pub use language::Language;
+pub use rendered::{ImpureBlock, RenderedFile};
 pub use templates::{Role, Template, Templates};
 
 use crate::{
@@ -30,14 +30,15 @@ use crate::{
     session::Session,
 };
 use haptic_model::{ActiveConfig, Diagnostic, FileKey, FileKind, HAProxyTemplateConfigSpec};
-use program::{CompiledTemplate, PartInputs, Program, Snippet};
+pub use program::Program;
+use program::{CompiledTemplate, PartInputs, Snippet};
 use std::sync::Arc;
 
 /// The templates of `spec`, ready to render.
 ///
 /// # Errors
 /// Everything that is wrong with them, each with template, line and column.
-pub fn compile(spec: &HAProxyTemplateConfigSpec) -> Result<Arc<dyn Compiled>, Vec<Diagnostic>> {
+pub fn compile(spec: &HAProxyTemplateConfigSpec) -> Result<Arc<Program>, Vec<Diagnostic>> {
     let templates = Templates::of(spec);
     let read = |template: &Template, number| match template.language {
         Language::Handlebars => handlebars::read(template, number, templates.allow_raw_values),
@@ -46,24 +47,34 @@ pub fn compile(spec: &HAProxyTemplateConfigSpec) -> Result<Arc<dyn Compiled>, Ve
     Ok(Arc::new(Program::compile(&templates, read)?))
 }
 
-impl Compiled for Program {
-    fn files(&self) -> Vec<FileKey> {
+impl Program {
+    /// The files there are templates for.
+    #[must_use]
+    pub fn files(&self) -> Vec<FileKey> {
         self.files.keys().cloned().collect()
     }
 
-    fn identity(&self) -> &Arc<()> {
+    /// The identity: no other compilation has the same while this one, or a clone of it, is alive.
+    #[must_use]
+    pub fn identity(&self) -> &Arc<()> {
         &self.identity
     }
 
-    fn templates(&self) -> &[Arc<str>] {
+    /// The names of all templates, by number.
+    #[must_use]
+    pub fn templates(&self) -> &[Arc<str>] {
         &self.names
     }
 
-    fn calls(&self, function: &str) -> bool {
+    /// Whether any template calls that function.
+    #[must_use]
+    pub fn calls(&self, function: &str) -> bool {
         self.calls.contains(function)
     }
 
-    fn impure_blocks(&self) -> Vec<ImpureBlock> {
+    /// Blocks of objects that may have to be rendered each time, and why.
+    #[must_use]
+    pub fn impure_blocks(&self) -> Vec<ImpureBlock> {
         let mut walk = CacheabilityWalk::new(self, walk_part);
         let place = PartPlace { block: None, line: LinePosition::Between, depth: 0 };
         for (file, number, part) in self.file_parts() {
@@ -79,7 +90,25 @@ impl Compiled for Program {
         walk.finish()
     }
 
-    fn render_again(
+    /// Renders one file in full.
+    ///
+    /// # Errors
+    /// The first failure of no object, with template, line and column, behind those of objects until then.
+    pub fn render(
+        &self,
+        file: &FileKey,
+        input: &RenderInput<'_>,
+        limits: &RenderLimits,
+    ) -> Result<RenderedFile, Vec<Fault>> {
+        self.render_again(file, input, limits, None)
+    }
+
+    /// Renders one file, with the blocks that `cache` knows and whose objects, reads and surroundings are the same.
+    /// The result is encoded to the same bytes and origins as that of [`Self::render`].
+    ///
+    /// # Errors
+    /// As [`Self::render`].
+    pub fn render_again(
         &self,
         file: &FileKey,
         input: &RenderInput<'_>,
@@ -128,14 +157,14 @@ fn walk_part<'p>(
 
 /// The templates of one configuration at a time, compiled when it first renders.
 #[derive(Clone, Debug, Default)]
-pub struct CompileCache(Option<(u64, Arc<dyn Compiled>)>);
+pub struct CompileCache(Option<(u64, Arc<Program>)>);
 
 impl CompileCache {
     /// The templates of `config`; those of the revision asked for before are not compiled again.
     ///
     /// # Errors
     /// As [`compile`]; what was compiled before is kept.
-    pub fn of(&mut self, config: &ActiveConfig) -> Result<Arc<dyn Compiled>, Vec<Diagnostic>> {
+    pub fn of(&mut self, config: &ActiveConfig) -> Result<Arc<Program>, Vec<Diagnostic>> {
         if let Some((revision, compiled)) = &self.0
             && *revision == config.revision
         {
@@ -148,7 +177,7 @@ impl CompileCache {
 
     /// The templates that were compiled last.
     #[must_use]
-    pub fn last(&self) -> Option<&dyn Compiled> {
+    pub fn last(&self) -> Option<&Program> {
         self.0.as_ref().map(|(_, compiled)| &**compiled)
     }
 }

@@ -1,6 +1,7 @@
 //! Regular expressions that templates ask for, compiled once for their configuration and not for each file of each render.
 
-use crate::warnings::{QUOTE, cut};
+use crate::quotations::QUOTE;
+use haptic_text::shortened;
 use regex::{Regex, RegexBuilder};
 use std::{
     collections::HashMap,
@@ -47,7 +48,7 @@ fn compile(pattern: &str, bytes: usize) -> Result<Regex, regex::Error> {
 fn sentence(pattern: &str, error: &regex::Error) -> String {
     let why = error.to_string();
     let why = why.lines().last().unwrap_or_default().trim();
-    format!("{:?} is not a regular expression: {}", cut(pattern, QUOTE), cut(why, QUOTE))
+    format!("{:?} is not a regular expression: {}", shortened(pattern, QUOTE), shortened(why, QUOTE))
 }
 
 #[cfg(test)]

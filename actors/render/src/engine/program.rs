@@ -1,5 +1,7 @@
 //! A configuration's templates as one program, whatever languages they are written in.
 //!
+//! It prints *framed* text (see [framing](crate::framing)), and never quotes anything for HAProxy, which is the encoder's work.
+//!
 //! Where a template prints a part of its own language, that language says what the part sees. Where it prints one of another,
 //! the values of the names that the part looks up cross the boundary, and nothing else.
 
@@ -20,19 +22,19 @@ use std::{
     sync::Arc,
 };
 
-/// All templates, compiled.
+/// A configuration's templates, compiled.
 #[derive(Debug, Default)]
-pub(crate) struct Program {
+pub struct Program {
     /// By number, as LINE marks name them.
-    pub names: Vec<Arc<str>>,
+    pub(crate) names: Vec<Arc<str>>,
     parts: Vec<CompiledTemplate>,
     /// By number, the names that a part and those that it prints look up; empty where all are of one language.
     inputs: Vec<BTreeSet<Arc<str>>>,
-    pub files: BTreeMap<FileKey, u16>,
+    pub(crate) files: BTreeMap<FileKey, u16>,
     snippets: BTreeMap<Arc<str>, u16>,
-    pub calls: BTreeSet<&'static str>,
-    pub identity: Arc<()>,
-    pub patterns: PatternCache,
+    pub(crate) calls: BTreeSet<&'static str>,
+    pub(crate) identity: Arc<()>,
+    pub(crate) patterns: PatternCache,
 }
 
 /// One template, in its language.
@@ -94,7 +96,7 @@ impl Program {
     ///
     /// # Errors
     /// Everything that is wrong in any of them, each with template, line and column.
-    pub fn compile(
+    pub(crate) fn compile(
         templates: &Templates,
         read: impl Fn(&Template, u16) -> (CompiledTemplate, TemplateNotes),
     ) -> Result<Self, Vec<Diagnostic>> {
@@ -136,7 +138,7 @@ impl Program {
     }
 
     /// That there is no such snippet.
-    pub fn unknown(&self, name: &str) -> Box<EvaluationFailure> {
+    pub(crate) fn unknown(&self, name: &str) -> Box<EvaluationFailure> {
         let hint = did_you_mean(name, self.snippet_names());
         let message = format!("there is no snippet {name:?}{hint}");
         EvaluationFailure::with_help(message, "Add it to templateSnippets")
@@ -171,18 +173,18 @@ impl Program {
     }
 
     /// The template of that number, if it is Jinja2's.
-    pub fn tree(&self, number: u16) -> Option<&Tree> {
+    pub(crate) fn tree(&self, number: u16) -> Option<&Tree> {
         match self.parts.get(usize::from(number))? {
             CompiledTemplate::Jinja2(tree) => Some(tree),
             CompiledTemplate::Handlebars(_) => None,
         }
     }
 
-    pub fn name(&self, number: u16) -> Arc<str> {
+    pub(crate) fn name(&self, number: u16) -> Arc<str> {
         self.names.get(usize::from(number)).cloned().unwrap_or_default()
     }
 
-    pub fn snippet(&self, name: &str) -> Option<Snippet<'_>> {
+    pub(crate) fn snippet(&self, name: &str) -> Option<Snippet<'_>> {
         let (name, number) = self.snippets.get_key_value(name)?;
         self.numbered(name, *number)
     }
@@ -194,7 +196,7 @@ impl Program {
     }
 
     /// Those whose names fit, by name.
-    pub fn snippets_like(&self, pattern: &str) -> impl Iterator<Item = Snippet<'_>> {
+    pub(crate) fn snippets_like(&self, pattern: &str) -> impl Iterator<Item = Snippet<'_>> {
         // Names are in order: only those that begin as the pattern does are looked at, however many there are.
         let beginning = pattern.split(['*', '?']).next().unwrap_or_default();
         let from = (Bound::Included(beginning), Bound::Unbounded);
@@ -204,18 +206,18 @@ impl Program {
         fitting.filter_map(|(name, number)| self.numbered(name, *number))
     }
 
-    pub fn snippet_names(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn snippet_names(&self) -> impl Iterator<Item = &str> {
         self.snippets.keys().map(|name| &**name)
     }
 
     /// The template that is printed into that file.
-    pub fn file_part(&self, file: &FileKey) -> Option<(u16, &CompiledTemplate)> {
+    pub(crate) fn file_part(&self, file: &FileKey) -> Option<(u16, &CompiledTemplate)> {
         let number = *self.files.get(file)?;
         Some((number, self.parts.get(usize::from(number))?))
     }
 
     /// The templates that are printed into files.
-    pub fn file_parts(&self) -> impl Iterator<Item = (&FileKey, u16, &CompiledTemplate)> {
+    pub(crate) fn file_parts(&self) -> impl Iterator<Item = (&FileKey, u16, &CompiledTemplate)> {
         self.files
             .iter()
             .filter_map(|(file, number)| Some((file, *number, self.parts.get(usize::from(*number))?)))

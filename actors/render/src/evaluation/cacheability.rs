@@ -8,9 +8,9 @@
 use crate::{
     block_cache::captured::Uncacheable,
     engine::{
-        compiled::ImpureBlock,
         position::At,
         program::{Program, Snippet},
+        rendered::ImpureBlock,
     },
     functions::{Function, Group},
 };

@@ -3,9 +3,9 @@
 use super::failure::{EvaluationFailure, EvaluationResult};
 use crate::{
     engine::{
-        compiled::RenderedFile,
         position::{At, Segment},
         program::{PartInputs, Program, Snippet},
+        rendered::RenderedFile,
     },
     functions::{self, Function},
     input::RenderLimits,

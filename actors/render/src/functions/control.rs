@@ -5,10 +5,11 @@ use super::{
     function::{Function, Group, Kind::*, Role, arg, function, many, statement},
 };
 use crate::{
+    quotations::{QUOTE, SENTENCE},
     value::{UNSAID, Value},
-    warnings::{QUOTE, SENTENCE, cut, shortened},
 };
 use haptic_model::Diagnostic;
+use haptic_text::shortened;
 
 pub(super) static FUNCTIONS: &[Function] = &[
     statement(
@@ -103,9 +104,10 @@ fn sentence(call: &Call<'_>, from: usize) -> String {
     let most = if parts.len() > 1 { QUOTE } else { SENTENCE };
     let said = |value: &Value| match value {
         Value::Secret(_) => Some(UNSAID.into()),
-        other => other.printed().map(|text| cut(&text, most).into_owned()),
+        other => other.printed().map(|text| shortened(&text, most).into_owned()),
     };
-    shortened(parts.iter().filter_map(said).collect(), SENTENCE)
+    let sentence: String = parts.iter().filter_map(said).collect();
+    shortened(&sentence, SENTENCE).into_owned()
 }
 
 /// Whether `text` fits `pattern`, where `*` is any text and `?` is one character.

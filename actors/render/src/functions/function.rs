@@ -1,13 +1,8 @@
 //! One function: what it takes, what it does, and what it is for.
 
 use super::call::Call;
-use crate::{
-    output::framing,
-    session::Session,
-    value::Value,
-    warnings::{SENTENCE, cut},
-};
-use haptic_text::suggest::did_you_mean;
+use crate::{output::framing, quotations::SENTENCE, session::Session, value::Value};
+use haptic_text::{shortened, suggest::did_you_mean};
 use std::sync::Arc;
 
 /// The longest list a function may give.
@@ -243,7 +238,7 @@ impl Function {
         let result = (self.run)(&call).map(|result| call.result(result));
         result.map_err(|e| match self.name {
             "fail" | "register_error" => e,
-            name => format!("{name}: {}", cut(&e, SENTENCE)),
+            name => format!("{name}: {}", shortened(&e, SENTENCE)),
         })
     }
 }

@@ -236,18 +236,13 @@ impl FleetServices {
 
     /// Makes the store one of these addresses.
     fn store(&mut self, addresses: &BTreeMap<IpAddr, BTreeSet<u64>>) {
-        let is_gone = |object: &&Arc<Object>| {
-            object.reference.name.parse::<IpAddr>().map_or(true, |address| !addresses.contains_key(&address))
-        };
-        let gone: Vec<Arc<ObjectRef>> =
-            self.addresses.iter().filter(is_gone).map(|object| object.reference.clone()).collect();
-        for reference in gone {
-            self.addresses.remove(&reference);
-        }
+        self.addresses.retain(|object| {
+            object.reference.name.parse().is_ok_and(|address: IpAddr| addresses.contains_key(&address))
+        });
         for (address, ports) in addresses {
-            let reference = Arc::new(ObjectRef::new(STORE, "", &address.to_string()));
-            let json = serde_json::to_vec(ports).unwrap_or_default().into();
-            self.addresses.apply(Object { reference, version: 0, json }, key(*address));
+            let reference = ObjectRef::new(STORE, "", &address.to_string());
+            let json = serde_json::to_vec(ports).unwrap_or_default();
+            self.addresses.apply(Object::new(reference, json), key(*address));
         }
     }
 }

@@ -8,7 +8,7 @@ pub(crate) mod read_json;
 pub(crate) mod recent_objects;
 pub mod watched;
 
-use crate::warnings::cut;
+use haptic_text::shortened;
 use serde_json::{Number, Value as Json};
 use std::{cmp::Ordering, sync::Arc};
 use watched::Watched;
@@ -171,11 +171,11 @@ impl Value {
             Self::Null => "null".into(),
             Self::Bool(b) => b.to_string(),
             Self::Number(n) => format!("the number {n}"),
-            Self::Text(t) => format!("the text {:?}", cut(t, 40)),
+            Self::Text(t) => format!("the text {:?}", shortened(t, 40)),
             Self::Secret(_) => "a text from a Secret".into(),
             Self::List(l) => format!("a list of {}", l.len()),
             Self::Dict(d) => {
-                let keys: Vec<_> = d.iter().map(|(k, _)| cut(k, 40)).take(5).collect();
+                let keys: Vec<_> = d.iter().map(|(k, _)| shortened(k, 40)).take(5).collect();
                 let more = if d.len() > 5 { ", …" } else { "" };
                 format!(
                     "a dict with {}{more}",

@@ -6,7 +6,7 @@ use haptic_model::{
     ActiveConfig, Bundle, Diagnostic, FailureReport, Fleet, Generation, Instead, ObjectRef, Snapshots,
     pipeline::RenderBasis,
 };
-use haptic_render::{Checked, Compiled, RenderJob, RenderLimits, Renderer, quarantine::QuarantinedRender};
+use haptic_render::{Checked, Program, RenderJob, RenderLimits, Renderer, quarantine::QuarantinedRender};
 use serde_json::json;
 use std::{
     collections::BTreeMap,
@@ -37,7 +37,7 @@ pub const MAP: &str = "{{#each (routes \"ingresses\") as |set|}}\n{{#each set.ro
 pub struct Cluster {
     pub setup: Setup,
     pub config: ActiveConfig,
-    pub compiled: Arc<dyn Compiled>,
+    pub compiled: Arc<Program>,
     pub renderer: Renderer,
     pub quarantine: QuarantineState,
     pub good: Option<RenderBasis>,
@@ -71,7 +71,7 @@ impl Cluster {
         self.generation += 1;
         let (snapshots, fleet, limits) = (self.setup.snapshots(), Fleet::default(), RenderLimits::default());
         let job = RenderJob {
-            compiled: &*self.compiled,
+            compiled: &self.compiled,
             config: &self.config,
             snapshots: &snapshots,
             fleet: &fleet,

@@ -8,7 +8,7 @@ use haptic_model::{
     ActiveConfig, Bundle, Diagnostic, FileKey, Fleet, Object, ObjectRef, Snapshot, Snapshots,
 };
 use haptic_render::{
-    Compiled, RenderInput, RenderJob, RenderLimits, block_cache::BlockCache, framing, render,
+    Program, RenderInput, RenderJob, RenderLimits, block_cache::BlockCache, framing, render,
 };
 use haptic_routes::Routes;
 use serde_json::{Value, json};
@@ -82,11 +82,7 @@ impl Setup {
         key: &[&str],
         object: Value,
     ) -> Self {
-        let object = Object {
-            reference: Arc::new(ObjectRef::new(resource, namespace, name)),
-            version: 0,
-            json: serde_json::to_vec(&object).unwrap().into(),
-        };
+        let object = Object::new(ObjectRef::new(resource, namespace, name), &object);
         let key = key.iter().map(|k| Arc::from(*k)).collect();
         self.stores.get_mut(resource).expect("a store of that name").apply(object, key);
         self
@@ -129,7 +125,7 @@ impl Setup {
         Snapshots::new(self.stores.iter().map(|(n, s)| (n.clone(), Arc::new(s.clone()))).collect())
     }
 
-    pub fn compile(&self) -> Result<Arc<dyn Compiled>, Vec<Diagnostic>> {
+    pub fn compile(&self) -> Result<Arc<Program>, Vec<Diagnostic>> {
         haptic_render::compile(&self.config().spec)
     }
 

@@ -124,14 +124,16 @@ fn blocks(text: &str, entry: &str) -> Result<Vec<Pem>, String> {
 }
 
 fn write(file: &mut String, label: &str, der: &[u8]) {
-    let text = STANDARD.encode(der);
-    file.push_str(&format!("-----BEGIN {label}-----\n"));
-    let mut rest = text.as_str();
-    while !rest.is_empty() {
-        let (line, more) = rest.split_at_checked(64).unwrap_or((rest, ""));
-        file.push_str(line);
-        file.push('\n');
-        rest = more;
+    file.push_str(&framed(label, &STANDARD.encode(der)));
+}
+
+/// A block of PEM with this Base64.
+#[must_use]
+pub fn framed(label: &str, base64: &str) -> String {
+    let mut pem = format!("-----BEGIN {label}-----\n");
+    for line in base64.as_bytes().chunks(64) {
+        pem.push_str(&String::from_utf8_lossy(line));
+        pem.push('\n');
     }
-    file.push_str(&format!("-----END {label}-----\n"));
+    pem + &format!("-----END {label}-----\n")
 }

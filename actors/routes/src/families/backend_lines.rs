@@ -13,6 +13,20 @@ use crate::{
     sentences::shortened,
 };
 
+/// What becomes of them, for the reference.
+pub(super) const LINES: &str = "without `snippets: translate` nothing of it counts, and with it headers, paths, times, balance and compression: no line of `haproxy.cfg` is printed for anybody; one that may keep requests out, and is not known, lets nobody in";
+
+/// The options that they may set, for the reference.
+pub(super) const BY_LINES: &[&str] = &[
+    "request-headers",
+    "response-headers",
+    "remove-request-headers",
+    "remove-response-headers",
+    "rewrite-rules",
+    "balance",
+    "timeout-server",
+];
+
 /// Words of lines that keep requests out.
 const GUARDS: [&str; 6] = ["deny", "tarpit", "reject", "silent-drop", "auth", "lua."];
 

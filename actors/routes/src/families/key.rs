@@ -86,87 +86,66 @@ impl FamilyKey {
         SNIPPETS.contains(&self.name)
     }
 
-    /// A key of which any text counts, at Ingresses, for nothing.
-    #[must_use]
-    pub const fn named(name: &'static str) -> Self {
-        Self { name, ..KEY }
-    }
-
     /// The same, read so.
-    #[must_use]
-    pub const fn reads(self, value: ValueReader) -> Self {
+    pub(super) const fn reads(self, value: ValueReader) -> Self {
         Self { value, ..self }
     }
 
     /// The same at other places.
-    #[must_use]
-    pub const fn at(self, places: &'static [KeyPlace]) -> Self {
+    pub(super) const fn at(self, places: &'static [KeyPlace]) -> Self {
         Self { places, ..self }
     }
 
     /// The same, the value of an option.
-    #[must_use]
-    pub const fn sets(self, option: &'static str) -> Self {
+    pub(super) const fn sets(self, option: &'static str) -> Self {
         Self { to: KeyTarget::Option(option), ..self }
     }
 
     /// The same, read by code that may set these options.
-    #[must_use]
-    pub const fn may_set(self, options: &'static [&'static str]) -> Self {
+    pub(super) const fn may_set(self, options: &'static [&'static str]) -> Self {
         Self { to: KeyTarget::Group(options), ..self }
     }
 
     /// The same, where a value that cannot be read does this.
-    #[must_use]
-    pub const fn wrong(self, wrong: WrongValue) -> Self {
+    pub(super) const fn wrong(self, wrong: WrongValue) -> Self {
         Self { wrong, ..self }
     }
 
     /// The same, with this difference.
-    #[must_use]
-    pub const fn differs(self, how: &'static str) -> Self {
+    pub(super) const fn differs(self, how: &'static str) -> Self {
         Self { outcome: KeyOutcome::Differs(how), ..self }
     }
 
     /// The same, whose effect is the same but for these values.
-    #[must_use]
-    pub const fn served_but(self, which: &'static str) -> Self {
+    pub(super) const fn served_but(self, which: &'static str) -> Self {
         Self { outcome: KeyOutcome::ServedBut(which), ..self }
     }
 
     /// The same, without effect: what there is instead.
-    #[must_use]
-    pub const fn cannot(self, instead: &'static str) -> Self {
+    pub(super) const fn cannot(self, instead: &'static str) -> Self {
         Self { outcome: KeyOutcome::Finding(instead), ..self }
+    }
+
+    /// The same; with these values nobody sees a difference.
+    pub(super) const fn same(self, same: &'static [&'static str]) -> Self {
+        Self { same, ..self }
     }
 }
 
-/// The row of most keys.
-pub const KEY: FamilyKey = FamilyKey {
-    name: "",
-    value: super::values::TEXT,
-    places: &[KeyPlace::Ingress],
-    wrong: WrongValue::Default,
-    to: KeyTarget::Nothing,
-    outcome: KeyOutcome::Served,
-    same: &[],
-};
-
-/// A key whose effect is the same as there.
-pub(super) const fn served(name: &'static str, places: &'static [KeyPlace]) -> FamilyKey {
-    FamilyKey { name, places, ..KEY }
+/// A key of which any text counts, at Ingresses, for nothing.
+pub(super) const fn key(name: &'static str) -> FamilyKey {
+    FamilyKey {
+        name,
+        value: super::values::TEXT,
+        places: &[KeyPlace::Ingress],
+        wrong: WrongValue::Default,
+        to: KeyTarget::Nothing,
+        outcome: KeyOutcome::Served,
+        same: &[],
+    }
 }
 
-/// A key whose effect is another one.
-pub(super) const fn differs(name: &'static str, places: &'static [KeyPlace], how: &'static str) -> FamilyKey {
-    FamilyKey { name, places, outcome: KeyOutcome::Differs(how), ..KEY }
-}
-
-/// A key without effect.
-pub(super) const fn finding(
-    name: &'static str,
-    places: &'static [KeyPlace],
-    instead: &'static str,
-) -> FamilyKey {
-    FamilyKey { name, places, outcome: KeyOutcome::Finding(instead), ..KEY }
+/// Another name of the key `of`.
+pub(super) const fn alias(name: &'static str, of: &'static str) -> FamilyKey {
+    FamilyKey { to: KeyTarget::Alias(of), ..key(name) }
 }

@@ -1,7 +1,18 @@
 //! TLS with clients in words of HAProxy and OpenSSL, in our options.
 
-use super::translation::Translation;
+use super::{annotations::ReadAnnotations, translation::Translation};
 use crate::options::tls::GOOD_CIPHERS;
+
+/// TLS that ends at the servers: it is not opened here, whether or not the operator lets it pass.
+pub(super) fn passthrough(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
+    if !said.is_on("ssl-passthrough") {
+        return;
+    }
+    if !out.may_pass_tls() {
+        return out.close("ssl-passthrough", "is true, and the setting passthrough is not");
+    }
+    out.set("ssl-passthrough", "true", "ssl-passthrough");
+}
 
 /// Sets `tls-alpn` to what of a list is spoken.
 pub(super) fn alpn(list: &str, key: &str, out: &mut Translation<'_>) {

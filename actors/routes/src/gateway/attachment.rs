@@ -6,7 +6,7 @@ use super::{
     inputs::{GatewayInputs, level_of},
     levels::LevelEntry,
     listed_hosts::{HostShare, RouteHostname, findings, refusal},
-    listeners::{GatewayListener, Protocol, name_of},
+    listeners::{GatewayListener, Protocol},
     matches,
     objects::{GatewayResource, ParentRef, RouteSpec, UnreadPart},
     parents::ParentName,
@@ -160,7 +160,7 @@ impl ReadRules {
     ) -> Self {
         let mut reader = RuleReader {
             kind,
-            kind_name: name_of(kind),
+            kind_name: kind.name(),
             namespace: &route.metadata.namespace,
             grants: &inputs.grants,
             services,
@@ -275,7 +275,7 @@ impl<'r> ReadRoute<'r> {
         let allowing: Vec<&Arc<GatewayListener>> = named.into_iter().filter(allows).collect();
         if allowing.is_empty() {
             let message =
-                format!("no listener of {} takes {}s of namespace {namespace}", parent.name, name_of(*kind));
+                format!("no listener of {} takes {}s of namespace {namespace}", parent.name, kind.name());
             return Err(unmet("Accepted", "NotAllowedByListeners", message));
         }
         let mut all = TakingListeners::default();

@@ -168,16 +168,6 @@ impl Protocol {
     }
 }
 
-/// The kind's name.
-pub(super) fn name_of(kind: RouteKind) -> &'static str {
-    match kind {
-        RouteKind::Http => "HTTPRoute",
-        RouteKind::Grpc => "GRPCRoute",
-        RouteKind::Tls => "TLSRoute",
-        RouteKind::Tcp => "TCPRoute",
-    }
-}
-
 impl GatewayListener {
     pub fn read(spec: &ListenerSpec, owner: &Owner<'_>, context: &ListenerContext<'_>) -> Self {
         let protocol = Protocol::read(spec);
@@ -261,7 +251,7 @@ impl GatewayListener {
             Some(asked) => {
                 for one in asked {
                     let is_ours = one.group.as_deref().is_none_or(|group| group == GROUP);
-                    let known = supported.iter().find(|kind| is_ours && name_of(**kind) == one.kind);
+                    let known = supported.iter().find(|kind| is_ours && kind.name() == one.kind);
                     match known {
                         Some(kind) if self.kinds.contains(kind) => {}
                         Some(kind) => self.kinds.push(*kind),
@@ -344,7 +334,7 @@ impl GatewayListener {
             name: self.name.clone(),
             port: self.port,
             conditions: self.conditions.clone(),
-            supported_kinds: self.kinds.iter().map(|kind| (GROUP, name_of(*kind))).collect(),
+            supported_kinds: self.kinds.iter().map(|kind| (GROUP, kind.name())).collect(),
             attached_routes,
             is_served: self.is_served,
         }

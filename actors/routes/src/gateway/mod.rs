@@ -217,8 +217,7 @@ impl GatewayModel {
             return of_parents_and_services.collect();
         }
         let is_concerned = |(kind, (namespace, _)): &RouteId| {
-            namespaces.contains(namespace)
-                || granted.contains(&(listeners::name_of(*kind).into(), namespace.clone()))
+            namespaces.contains(namespace) || granted.contains(&(kind.name().into(), namespace.clone()))
         };
         of_parents_and_services.chain(self.stores.every_route().filter(is_concerned)).collect()
     }
@@ -287,7 +286,7 @@ impl GatewayModel {
         found.extend(route.map(|route| findings::of_doubts(&route.doubts)).unwrap_or_default());
         found.extend(self.resolved.shares.get(id).map(findings::of_shares).unwrap_or_default());
         found.extend(self.counting.found(id));
-        self.findings.set(listeners::name_of(id.0), &id.1, object, found);
+        self.findings.set(id.0.name(), &id.1, object, found);
     }
 
     /// Writes the verdicts about policies.

@@ -4,21 +4,13 @@
 //! nothing but itself.
 
 use super::parents::ParentName;
-use haptic_model::{Object, gateway::RouteKind};
+use haptic_model::Object;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use std::{collections::BTreeMap, sync::Arc};
 
 /// The API's group.
 pub(super) const GROUP: &str = "gateway.networking.k8s.io";
-
-/// The kinds of routes that are resolved, and the resources that hold them.
-pub(super) const ROUTES: [(RouteKind, &str); 4] = [
-    (RouteKind::Http, "httproutes"),
-    (RouteKind::Grpc, "grpcroutes"),
-    (RouteKind::Tls, "tlsroutes"),
-    (RouteKind::Tcp, "tcproutes"),
-];
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]

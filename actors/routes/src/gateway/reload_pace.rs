@@ -2,13 +2,13 @@
 
 use super::{
     levels::RouteId,
-    objects::{GatewayResource, ROUTES, Readable, RouteRule, RouteSpec},
+    objects::{GatewayResource, Readable, RouteRule, RouteSpec},
     parsed::StoredObjects,
     retries::RetryProfile,
     rules::time_of_all_tries,
 };
 use crate::reload_pace::{ReadAtStart, ReloadPace, ReloadsPerMinute};
-use haptic_model::{Finding, Object, ObjectRef};
+use haptic_model::{Finding, Object, ObjectRef, gateway::RouteKind};
 use memchr::memmem;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -63,8 +63,8 @@ impl CountingRoutes {
     /// The routes whose turn it is.
     pub fn due_routes(&self) -> Vec<RouteId> {
         let id = |object: &Arc<ObjectRef>| {
-            let (kind, _) = ROUTES.iter().find(|(_, resource)| *object.resource == **resource)?;
-            Some((*kind, (object.namespace.clone(), object.name.clone())))
+            let kind = RouteKind::ALL.into_iter().find(|kind| *object.resource == *kind.plural())?;
+            Some((kind, (object.namespace.clone(), object.name.clone())))
         };
         self.pace.due_objects().filter_map(id).collect()
     }
@@ -116,6 +116,5 @@ impl CountingRoutes {
 }
 
 fn object_of((kind, (namespace, name)): &RouteId) -> ObjectRef {
-    let resource = ROUTES.iter().find(|(known, _)| known == kind).map_or("", |(_, resource)| resource);
-    ObjectRef::new(resource, namespace, name)
+    ObjectRef::new(kind.plural(), namespace, name)
 }

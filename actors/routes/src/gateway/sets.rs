@@ -8,7 +8,6 @@ use super::{
     inputs::GatewayInputs,
     levels::{LevelShare, RouteId},
     listeners::{ClientValidation, GatewayListener, Protocol},
-    objects::ROUTES,
     port_hostnames::PortHostnames,
     ports::PortTransport,
     references::BackendKey,
@@ -25,10 +24,9 @@ use crate::{
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use haptic_model::{
-    Object, ObjectJson, ObjectRef, Snapshot, Snapshots,
+    ObjectJson, ObjectRef, Snapshot, Snapshots,
     gateway::{NamespacedName, RouteKind},
     host_name::suffix,
-    store::Key,
 };
 use litemap::LiteMap;
 use serde_json::{Value, json};
@@ -164,7 +162,7 @@ impl Default for Sets {
             retries: empty(),
             classes: empty(),
             needs: empty(),
-            routes: ROUTES.iter().map(|(kind, _)| (*kind, empty())).collect(),
+            routes: RouteKind::ALL.map(|kind| (kind, empty())).into(),
             used: BTreeMap::new(),
             needed: UsageCounts::default(),
             clock: None,
@@ -200,9 +198,9 @@ impl Sets {
             .with(store_of(RETRIES), self.retries.clone())
             .with(store_of(CLASSES), self.classes.clone())
             .with(options_of(NEEDS), self.needs.clone());
-        ROUTES.iter().fold(all, |all, (kind, resources)| {
+        RouteKind::ALL.iter().fold(all, |all, kind| {
             let sets = self.routes.get(kind).cloned().unwrap_or_default();
-            all.with(store_of(resources), sets)
+            all.with(store_of(kind.plural()), sets)
         })
     }
 
@@ -378,7 +376,7 @@ impl Sets {
         settings: &[(String, KeptSettings)],
     ) {
         let (kind, (namespace, name)) = id;
-        let resource = ROUTES.iter().find(|(known, _)| known == kind).map_or("", |(_, resource)| resource);
+        let resource = kind.plural();
         let entries = shares.values().flat_map(|share| &share.entries);
         let routes: Vec<Value> = entries
             .map(|entry| {
@@ -485,8 +483,7 @@ fn write(store: &mut Arc<Snapshot>, reference: ObjectRef, json: Option<Value>) {
             let is_same =
                 store.get(&reference.namespace, &reference.name).is_some_and(|known| known.json == json);
             if !is_same {
-                let key: Key = [reference.namespace.clone(), reference.name.clone()].into();
-                Arc::make_mut(store).apply(Object { reference, version: 0, json }, key);
+                Arc::make_mut(store).put(reference, json);
             }
         }
         None if store.get(&reference.namespace, &reference.name).is_some() => {

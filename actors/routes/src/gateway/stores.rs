@@ -8,7 +8,7 @@ use super::{
     named_config_maps::NamedConfigMaps,
     objects::{
         ClassSpec, GROUP, GatewayResource, GatewaySpec, GrantSpec, LabelsOfNamespaces, ListenerSetSpec,
-        PolicySpec, ROUTES, Readable, ServiceFacts,
+        PolicySpec, Readable, ServiceFacts,
     },
     parsed::{ParsedObjects, StoredObjects, watched_store},
     port_names::PortNames,
@@ -89,8 +89,8 @@ impl GatewayStores {
         counting: &mut CountingRoutes,
     ) -> Vec<RouteId> {
         let mut different = Vec::new();
-        for (kind, resources) in ROUTES {
-            let store = watched_store(config, snapshots, GROUP, resources);
+        for kind in RouteKind::ALL {
+            let store = watched_store(config, snapshots, GROUP, kind.plural());
             let renew = |name, before: &_, now: &_| counting.renew(&(kind, name), before, now);
             let changed = self.routes.entry(kind).or_default().update_and_renew(store, renew);
             different.extend(changed.into_iter().map(|(name, _)| (kind, name)));

@@ -11,7 +11,7 @@ mod tls;
 
 use super::*;
 use haptic_model::{
-    Layout, Object, ObjectRef, Snapshot,
+    Object, ObjectRef, Snapshot,
     gateway::{
         CONTROLLER, GATEWAY_NAME, ListenerVerdict, NamespacedName, RouteKind, StatusCondition, service_name,
     },
@@ -48,6 +48,13 @@ const RESOURCES: [(&str, &str, &str); 13] = [
 ];
 
 impl World {
+    /// With the Gateway `gw`, which listens for HTTP.
+    fn with_gateway() -> Self {
+        let mut world = Self::new();
+        world.gateway("gw", json!([http("http", None)]));
+        world
+    }
+
     fn new() -> Self {
         let mut world = Self::default();
         for (resource, ..) in RESOURCES {
@@ -80,10 +87,8 @@ impl World {
     fn apply(&mut self, kind: &str, object: &Value) {
         let resource = RESOURCES.iter().find(|(_, known, _)| *known == kind).unwrap().0;
         let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
-        let reference = Arc::new(ObjectRef::new(resource, text("namespace"), text("name")));
-        let key = [reference.namespace.clone(), reference.name.clone()].into();
-        let json = object.to_string().into_bytes().into();
-        self.stores.get_mut(resource).unwrap().apply(Object { reference, version: 0, json }, key);
+        let reference = ObjectRef::new(resource, text("namespace"), text("name"));
+        self.stores.get_mut(resource).unwrap().put(reference, object);
     }
 
     /// As whoever writes statuses does.
@@ -94,8 +99,7 @@ impl World {
             store.entry(namespace, name).map(|(object, key)| (object.clone(), key.clone())).unwrap();
         let mut value = object.value().unwrap();
         value["status"] = json!({"written": value["status"]["written"].as_u64().unwrap_or_default() + 1});
-        let json = value.to_string().into_bytes().into();
-        store.apply_beside_status(Object { json, ..Object::clone(&object) }, key, true);
+        store.apply_beside_status(Object::new(object.reference.clone(), &value), key, true);
     }
 
     fn delete(&mut self, kind: &str, name: &NamespacedName) {
@@ -134,15 +138,7 @@ impl World {
             .collect();
         let spec = json!({"watchedResources": watched, "podSelector": {"matchLabels": {"a": "b"}}, "credentialsSecretRef": {"name": "c"},
             "hosts": self.hosts.as_array().cloned().unwrap_or_default(), "templatingSettings": {"extraContext": {"gateway": self.settings}}});
-        ActiveConfig {
-            name: "c".into(),
-            namespace: "n".into(),
-            resource_generation: 1,
-            revision: 1,
-            spec: serde_json::from_value(spec).unwrap(),
-            layout: Layout::default(),
-            credentials: vec![],
-        }
+        ActiveConfig::of("c", "n", serde_json::from_value(spec).unwrap())
     }
 
     fn resolved(&mut self) -> (Arc<GatewayVerdicts>, Snapshots) {
@@ -275,8 +271,7 @@ fn a_service_that_comes_or_goes_is_seen_by_the_routes_that_name_it() {
 
 #[test]
 fn what_a_reference_leads_to_is_told_and_a_broken_rule_harms_only_itself() {
-    let mut world = World::new();
-    world.gateway("gw", json!([http("http", None)]));
+    let mut world = World::with_gateway();
     let parents = json!([{"name": "gw", "namespace": "edge"}]);
     let mut put = |route: &str, namespace: &str, rules: Value| {
         world.put("HTTPRoute", namespace, route, json!({"parentRefs": parents, "rules": rules}));
@@ -563,8 +558,7 @@ fn a_selector_that_is_not_there_selects_no_namespace() {
 
 #[test]
 fn what_is_not_accepted_does_not_count_as_attached() {
-    let mut world = World::new();
-    world.gateway("gw", json!([http("http", None)]));
+    let mut world = World::with_gateway();
     let parents = json!([{"name": "gw", "namespace": "edge"}]);
     let broken = json!({"backendRefs": [{"name": "s1", "port": 80}], "filters": [{"type": "ExtensionRef"}]});
     for (route, rules, attached) in [
@@ -581,8 +575,7 @@ fn what_is_not_accepted_does_not_count_as_attached() {
 
 #[test]
 fn a_route_that_is_not_accepted_takes_no_requests() {
-    let mut world = World::new();
-    world.gateway("gw", json!([http("http", None)]));
+    let mut world = World::with_gateway();
     let parents = json!([{"name": "gw", "namespace": "edge"}]);
     let backoff =
         json!({"retry": {"codes": [503], "backoff": "1s"}, "backendRefs": [{"name": "s1", "port": 80}]});
@@ -644,8 +637,7 @@ fn ports_stay_and_are_read_back_from_the_service() {
 
 #[test]
 fn a_service_that_was_not_made_for_the_gateway_says_nothing_of_its_ports() {
-    let mut world = World::new();
-    world.gateway("gw", json!([http("http", None)]));
+    let mut world = World::with_gateway();
     let mut claim = json!({"metadata": {"namespace": "edge", "name": "claim", "labels": {GATEWAY_NAME: "gw"}},
         "spec": {"ports": [{"port": 80, "targetPort": 20_003}]}});
     let given = |world: &mut World, claim: &Value| {

@@ -211,9 +211,8 @@ impl Classes {
     pub(crate) fn settings_store(&self) -> Snapshot {
         let mut store = Snapshot::full();
         let mut add = |name: &str, fields: Value| {
-            let reference = Arc::new(ObjectRef::new("ingressclasses", "", name));
-            let json = fields.to_string().into_bytes().into();
-            store.apply(Object { reference, version: 0, json }, [Arc::from(name)].into());
+            let object = Object::new(ObjectRef::new("ingressclasses", "", name), &fields);
+            store.apply(object, [Arc::from(name)].into());
         };
         let mut named = NamedByClasses::default();
         let of_all = named.fields(&self.options.class);

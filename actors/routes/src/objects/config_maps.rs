@@ -18,6 +18,14 @@ struct ConfigMap {
     data: Option<BTreeMap<String, String>>,
 }
 
+/// The watched resources that are ConfigMaps.
+pub(crate) fn watched(spec: &HAProxyTemplateConfigSpec) -> impl Iterator<Item = &str> {
+    let watched = spec.watched_resources.iter();
+    let watched =
+        watched.filter(|(_, watched)| watched.resources == "configmaps" && watched.api_version == "v1");
+    watched.map(|(name, _)| name.as_str())
+}
+
 /// The ConfigMap of that name in any watched resource.
 pub(crate) fn find(
     spec: &HAProxyTemplateConfigSpec,
@@ -25,14 +33,11 @@ pub(crate) fn find(
     namespace: &str,
     name: &str,
 ) -> Option<FoundConfigMap> {
-    let watched = spec.watched_resources.iter();
-    let mut watched =
-        watched.filter(|(_, watched)| watched.resources == "configmaps" && watched.api_version == "v1");
-    watched.find_map(|(watched, _)| {
-        let store = snapshots.get(watched.as_str())?;
+    watched(spec).find_map(|watched| {
+        let store = snapshots.get(watched)?;
         let object = store.load(store.get(namespace, name)?).ok()??;
         let ConfigMap { data } = serde_json::from_value(object.value().ok()?).ok()?;
-        let (watched, reference) = (Arc::from(watched.as_str()), object.reference.clone());
+        let (watched, reference) = (Arc::from(watched), object.reference.clone());
         Some(FoundConfigMap { watched, reference, data: data.unwrap_or_default() })
     })
 }

@@ -178,9 +178,7 @@ mod tests {
 
     fn with(store: &Snapshot, name: &str, data: &str) -> Snapshot {
         let mut store = store.clone();
-        let reference = Arc::new(ObjectRef::new("configmaps", "shop", name));
-        let json = json!({"data": {"X-A": data}}).to_string().into_bytes().into();
-        store.apply(Object { reference, version: 0, json }, [Arc::from("shop"), Arc::from(name)].into());
+        store.put(ObjectRef::new("configmaps", "shop", name), &json!({"data": {"X-A": data}}));
         store
     }
 
@@ -234,15 +232,13 @@ mod tests {
                 if &*reference.namespace == "evil" {
                     return Err(FetchError::Unusable("too large".into()));
                 }
-                let json = br#"{"data":{}}"#.as_slice().into();
-                Ok(Some(Arc::new(Object { reference: reference.clone(), version: 0, json })))
+                let json = br#"{"data":{}}"#.as_slice();
+                Ok(Some(Arc::new(Object::new(reference.clone(), json))))
             }
         }
         let mut store = Snapshot::on_demand(Arc::new(OneIsTooLarge));
         for namespace in ["evil", "shop"] {
-            let reference = Arc::new(ObjectRef::new("configmaps", namespace, "headers"));
-            let key = [Arc::from(namespace), Arc::from("headers")].into();
-            store.apply(Object { reference, version: 0, json: ObjectJson::default() }, key);
+            store.put(ObjectRef::new("configmaps", namespace, "headers"), ObjectJson::default());
         }
         let mut objects = ReferencedObjects::default();
         objects.update(&stores(&store));

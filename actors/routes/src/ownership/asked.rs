@@ -61,7 +61,7 @@ impl UsageCounts {
     fn enter(&mut self, object: &Arc<ObjectRef>, json: Arc<[u8]>) {
         let namespace = Some(&object.namespace).filter(|namespace| !namespace.is_empty());
         let key = namespace.into_iter().chain([&object.name]).cloned().collect();
-        self.store.apply(Object { reference: object.clone(), version: 0, json: json.into() }, key);
+        self.store.apply(Object::new(object.clone(), json), key);
     }
 
     pub(crate) fn remove(&mut self, objects: DemandedObjects, clock: Option<&Clock>) {

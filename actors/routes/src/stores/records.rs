@@ -2,7 +2,7 @@
 
 use super::record::{self, RecordInput};
 use crate::ownership::index::RouteIndex;
-use haptic_model::{Findings, Object, ObjectRef, Snapshot};
+use haptic_model::{Findings, ObjectRef, Snapshot};
 use std::sync::Arc;
 
 /// A record of each object that asks for routes, and what is found at each object.
@@ -38,8 +38,7 @@ impl Records {
         let (json, mut findings) = record::of(&RecordInput { object, claims, index });
         findings.extend(delay);
         self.findings.set(object, findings);
-        let key = [object.namespace.clone(), object.name.clone()].into();
-        self.sets.apply(Object { reference: object.clone(), version: 0, json }, key);
+        self.sets.put(object.clone(), json);
     }
 
     /// For each object what it got, under its own name; an object that asks for nothing is not there.

@@ -3,8 +3,8 @@
 
 use super::claims::{AskedBy, AskedPorts, TcpClaim, TcpTls};
 use crate::{
-    claims::Backend, families::Family, options::tcp_ports::port_of, ownership::contest::Age,
-    sentences::shortened,
+    claims::Backend, families::Family, objects::config_maps::watched, options::tcp_ports::port_of,
+    ownership::contest::Age, sentences::shortened,
 };
 use haptic_model::{ActiveConfig, Finding, FindingKind, ObjectRef, Snapshots};
 use serde::Deserialize;
@@ -54,11 +54,8 @@ pub(super) fn read(
     let (mut all, mut missing) = (BTreeMap::new(), Vec::new());
     for NamedConfigMap { family, setting, name } in named {
         let (namespace, own) = name.split_once('/').unwrap_or(("", name));
-        let watched = config.spec.watched_resources.iter();
-        let watched =
-            watched.filter(|(_, watched)| watched.resources == "configmaps" && watched.api_version == "v1");
-        let mut found = watched.filter_map(|(resource, _)| {
-            let store = snapshots.get(resource.as_str())?;
+        let mut found = watched(&config.spec).filter_map(|resource| {
+            let store = snapshots.get(resource)?;
             let object = store.get(namespace, own)?;
             Some((
                 object.reference.clone(),

@@ -235,7 +235,7 @@ impl TcpModel {
         let json = json!({"metadata": {"namespace": "", "name": "all"}, "ports": ports,
             "problems": inputs.listed.problems, "missing": missing});
         let mut store = empty();
-        put(&mut store, PORTS, ["", "all"], &json);
+        store.put(ObjectRef::new(PORTS, "", "all"), &json);
         self.ports = Arc::new(merged(&self.ports, store));
     }
 }
@@ -266,12 +266,6 @@ fn merged(before: &Arc<Snapshot>, now: Snapshot) -> Snapshot {
     merged
 }
 
-fn put(store: &mut Snapshot, kind: &str, [namespace, name]: [&str; 2], json: &Value) {
-    let reference = Arc::new(ObjectRef::new(kind, namespace, name));
-    let key = [reference.namespace.clone(), reference.name.clone()].into();
-    store.apply(Object { reference, version: 0, json: json.to_string().into_bytes().into() }, key);
-}
-
 /// The set of a port that somebody has.
 fn enter(store: &mut Snapshot, claim: &TcpClaim) {
     let (namespace, port) = (&claim.namespace, claim.port.to_string());
@@ -293,7 +287,7 @@ fn enter(store: &mut Snapshot, claim: &TcpClaim) {
     if let Some(networks) = &claim.networks {
         fields.insert("networks".to_owned(), networks.clone());
     }
-    put(store, NEEDS, [namespace, &port], &Value::Object(fields));
+    store.put(ObjectRef::new(NEEDS, namespace, &port), &Value::Object(fields));
 }
 
 impl TcpTls {

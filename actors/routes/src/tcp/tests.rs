@@ -17,7 +17,7 @@ impl Cluster {
     }
 
     fn put(&mut self, store: &str, [namespace, name]: [&str; 2], object: &Value) {
-        super::put(self.stores.get_mut(store).unwrap(), store, [namespace, name], object);
+        self.stores.get_mut(store).unwrap().put(ObjectRef::new(store, namespace, name), object);
     }
 
     /// A Service with these annotations, created on that day, with port 5432 (pg).

@@ -148,8 +148,7 @@ impl Userlists {
                 Ok(users) => Ok(users),
                 Err(why) => Err(why.as_str()),
             };
-            let json = json_of(&name, list).to_string().into_bytes().into();
-            lists.apply(Object { reference, version: 0, json }, [name.0, name.1].into());
+            lists.put(reference, &json_of(&name, list));
         }
     }
 }

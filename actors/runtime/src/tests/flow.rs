@@ -22,15 +22,7 @@ struct Counter {
 #[rtype(result = "()")]
 struct Happened;
 
-impl Actor for Counter {
-    type Context = Context<Self>;
-}
-
-impl Supervised for Counter {
-    fn restarting(&mut self, _: &mut Self::Context) {
-        *self = self.own.rebuild();
-    }
-}
+crate::supervised!(Counter);
 
 impl Handler<Happened> for Counter {
     type Result = ();

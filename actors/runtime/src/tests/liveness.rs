@@ -149,11 +149,7 @@ impl Actor for Timer {
     }
 }
 
-impl Supervised for Timer {
-    fn restarting(&mut self, _: &mut Self::Context) {
-        *self = self.own.rebuild();
-    }
-}
+crate::rebuilt!(Timer);
 
 impl Handler<Work> for Timer {
     type Result = ();

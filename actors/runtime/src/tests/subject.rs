@@ -65,11 +65,7 @@ impl Actor for Subject {
     }
 }
 
-impl Supervised for Subject {
-    fn restarting(&mut self, _: &mut Self::Context) {
-        *self = self.own.rebuild();
-    }
-}
+crate::rebuilt!(Subject);
 
 impl Handler<Add> for Subject {
     type Result = usize;

@@ -80,11 +80,7 @@ impl Actor for Listener {
     }
 }
 
-impl Supervised for Listener {
-    fn restarting(&mut self, _: &mut Self::Context) {
-        *self = self.own.rebuild();
-    }
-}
+crate::rebuilt!(Listener);
 
 impl Handler<Envelope<Number>> for Listener {
     type Result = AtomicResponse<Self, ()>;
@@ -328,15 +324,7 @@ struct Echo {
     echoes: Arc<Publisher<Number>>,
 }
 
-impl Actor for Echo {
-    type Context = Context<Self>;
-}
-
-impl Supervised for Echo {
-    fn restarting(&mut self, _: &mut Self::Context) {
-        *self = self.own.rebuild();
-    }
-}
+crate::supervised!(Echo);
 
 impl Handler<Envelope<Number>> for Echo {
     type Result = ();

@@ -36,11 +36,7 @@ impl Actor for Worker {
     }
 }
 
-impl Supervised for Worker {
-    fn restarting(&mut self, _: &mut Self::Context) {
-        *self = self.own.rebuild();
-    }
-}
+crate::rebuilt!(Worker);
 
 impl Handler<Done> for Worker {
     type Result = ();

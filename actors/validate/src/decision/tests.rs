@@ -1,9 +1,7 @@
 //! Each thing that may follow a check, and when one begins.
 
 use super::*;
-use haptic_model::{
-    ActiveConfig, BundleFile, FileKey, Object, ObjectRef, PreviousFailures, Snapshot, Snapshots,
-};
+use haptic_model::{ActiveConfig, BundleFile, FileKey, ObjectRef, PreviousFailures, Snapshot, Snapshots};
 use haptic_text::{Blame, Fragment, LineBlame, Text};
 
 const OBJECTS: [&str; 3] = ["a", "b", "c"];
@@ -37,9 +35,7 @@ fn bundle() -> Bundle {
 fn stores() -> Snapshots {
     let mut store = Snapshot::full();
     for name in OBJECTS {
-        let key = [Arc::from("n"), Arc::from(name)].into();
-        let reference = Arc::new(object(name));
-        store.apply(Object { reference, version: 0, json: b"{}".as_slice().into() }, key);
+        store.put(object(name), b"{}".as_slice());
     }
     Snapshots::new([("ingresses".into(), Arc::new(store))].into())
 }
@@ -177,16 +173,7 @@ fn a_check_that_no_pod_waits_for_comes_after_a_rest() {
     let mut history = CheckHistory::default();
     history.passed(rendered(&config, 1), Duration::from_secs(2));
     let waits_for = |generation: u64| {
-        let pod = HaproxyPod {
-            namespace: "n".into(),
-            name: "one".into(),
-            uid: "1".into(),
-            address: [10, 0, 0, 1].into(),
-            other_addresses: Vec::new(),
-            node_addresses: Vec::new(),
-            host_ports: Vec::new(),
-            port: 5555,
-        };
+        let pod = HaproxyPod::at("n", "one", ([10, 0, 0, 1], 5555));
         let awaits_check = Some(Generation(generation));
         BTreeMap::from([(pod, PodState { awaits_check, ..PodState::default() })])
     };

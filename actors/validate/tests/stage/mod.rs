@@ -3,8 +3,8 @@
 
 use actix_rt::Arbiter;
 use haptic_model::{
-    ActiveConfig, Bundle, Event, FailureReports, Fleet, Generation, HaproxyPod, Object, PreviousFailures,
-    Snapshot, Snapshots,
+    ActiveConfig, Bundle, Event, FailureReports, Fleet, Generation, HaproxyPod, PreviousFailures, Snapshot,
+    Snapshots,
     pipeline::{PodState, Refused, Rendered, Validated},
 };
 use haptic_runtime::{ActorHandle, Envelope, Events, Health, Publisher, Spec, Supervision, Topic, topic};
@@ -30,9 +30,8 @@ fn stores_of(bundle: &Bundle) -> Snapshots {
     let mut stores: BTreeMap<Arc<str>, Snapshot> = BTreeMap::new();
     let objects = bundle.changed_since(None);
     for reference in objects.into_iter().filter(|object| !object.namespace.is_empty()) {
-        let key = [reference.namespace.clone(), reference.name.clone()].into();
         let store = stores.entry(reference.resource.clone()).or_insert_with(Snapshot::full);
-        store.apply(Object { reference, version: 0, json: b"{}".as_slice().into() }, key);
+        store.put(reference, b"{}".as_slice());
     }
     Snapshots::new(stores.into_iter().map(|(name, store)| (name, Arc::new(store))).collect())
 }
@@ -76,16 +75,7 @@ pub fn stage(checker: Checker) -> Stage {
 
 /// A pod.
 pub fn pod() -> HaproxyPod {
-    HaproxyPod {
-        namespace: "n".into(),
-        name: "one".into(),
-        uid: "1".into(),
-        address: [10, 0, 0, 1].into(),
-        other_addresses: Vec::new(),
-        node_addresses: Vec::new(),
-        host_ports: Vec::new(),
-        port: 5555,
-    }
+    HaproxyPod::at("n", "one", ([10, 0, 0, 1], 5555))
 }
 
 pub async fn changed<T: Send + Sync>(topic: &mut Topic<T>) {

@@ -8,7 +8,7 @@ use crate::{
     spec::{WatchSpec, diff},
     stores::Stores,
 };
-use actix::{Actor, ArbiterHandle, Context, Handler, Supervised};
+use actix::{ArbiterHandle, Handler};
 use haptic_model::{ActiveConfig, Remarks, config::AcceptedConfig};
 use haptic_runtime::{
     ActorHandle, Events, OwnHandle, Spec, Supervision, Topic,
@@ -147,9 +147,7 @@ impl RunningWatches {
     }
 }
 
-impl Actor for WatchSetActor {
-    type Context = Context<Self>;
-}
+haptic_runtime::supervised!(WatchSetActor);
 
 impl Handler<ConfigAccepted> for WatchSetActor {
     type Result = ();
@@ -166,12 +164,6 @@ impl Handler<ConfigActivated> for WatchSetActor {
     fn handle(&mut self, active: ConfigActivated, _: &mut Self::Context) {
         self.active = Some(active.payload);
         self.bring_to_configurations();
-    }
-}
-
-impl Supervised for WatchSetActor {
-    fn restarting(&mut self, _: &mut Self::Context) {
-        *self = self.own.rebuild();
     }
 }
 

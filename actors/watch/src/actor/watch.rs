@@ -1,7 +1,7 @@
 //! Keeps one watch's pump going.
 
 use crate::pump::{RunningPump, WatchTask};
-use actix::{Actor, ActorContext, Context, Handler, Message, Supervised};
+use actix::{Actor, ActorContext, Context, Handler, Message};
 use haptic_runtime::{OwnHandle, deliver};
 use serde_json::json;
 
@@ -53,8 +53,4 @@ impl Handler<PumpEnded> for WatchActor {
     }
 }
 
-impl Supervised for WatchActor {
-    fn restarting(&mut self, _: &mut Self::Context) {
-        *self = self.own.rebuild();
-    }
-}
+haptic_runtime::rebuilt!(WatchActor);

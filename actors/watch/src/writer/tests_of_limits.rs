@@ -18,7 +18,7 @@ fn object(namespace: &str, name: &str, created: i64) -> Ingested {
 
 fn sized(namespace: &str, name: &str, created: i64, bytes: usize) -> Ingested {
     Ingested {
-        object: Object { reference: reference(namespace, name), version: 0, json: vec![b'x'; bytes].into() },
+        object: Object::new(reference(namespace, name), vec![b'x'; bytes]),
         key: [Arc::from(namespace), Arc::from(name)].into(),
         stamp: "".into(),
         created,
@@ -112,9 +112,7 @@ fn a_store_that_goes_on_with_lower_limits_gives_up_what_is_beyond_them() {
     let mut many = Snapshot::full();
     for (number, name) in ["a", "b", "c", "d", "e", "f"].into_iter().enumerate() {
         let json = format!(r#"{{"metadata":{{"creationTimestamp":"2026-01-0{}T00:00:00Z"}}}}"#, 9 - number);
-        let object =
-            Object { reference: reference("junk", name), version: 0, json: json.into_bytes().into() };
-        many.apply(object, [].into());
+        many.apply(Object::new(reference("junk", name), json.into_bytes()), [].into());
     }
     assert_eq!(names(&StoreWriter::new(many, FOUR)), "c d e f");
 }

@@ -51,9 +51,6 @@ impl Measurement {
     }
 
     /// Writes the objects in a namespace of their own, starts a pod and a controller for each HAProxy, and measures.
-    ///
-    /// # Errors
-    /// Something does not start, or a change never becomes live.
     pub async fn take(
         self,
         cluster: &Arc<Cluster>,

@@ -151,9 +151,6 @@ impl Secured {
     }
 
     /// A new certificate, and its Secret.
-    ///
-    /// # Errors
-    /// None in practice.
     pub fn secret(self) -> Outcome<(Certificate, Value)> {
         let made = certificate::for_host(&self.host())?;
         let secret = json!({

@@ -9,9 +9,6 @@ use tokio::{
 };
 
 /// Starts it on `port` of every address.
-///
-/// # Errors
-/// Some address has that port in use.
 pub async fn start(port: u16) -> Outcome<JoinHandle<()>> {
     let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).await;
     let listener = listener.map_err(|e| Failure::new(format!("the endpoints at port {port}: {e}")))?;

@@ -141,9 +141,6 @@ impl Spoken {
 }
 
 /// Renders of everything and after one Ingress changed, and of both what the route model takes; checks of what is to be migrated.
-///
-/// # Errors
-/// A configuration is invalid, or cannot be rendered with `dataset`.
 pub fn measure(dataset: Dataset, dir: &Path, into: &mut Scope<'_>) -> Outcome {
     let mut of_own = None;
     for spoken in &WAYS {
@@ -154,7 +151,7 @@ pub fn measure(dataset: Dataset, dir: &Path, into: &mut Scope<'_>) -> Outcome {
         let fleet = Fleet::of_version(VERSION);
         let render = |renderer: &mut Renderer, snapshots: &Snapshots| {
             renderer.render(&RenderJob {
-                compiled: &*compiled,
+                compiled: &compiled,
                 config: &config,
                 snapshots,
                 fleet: &fleet,

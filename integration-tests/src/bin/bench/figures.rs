@@ -88,9 +88,6 @@ impl Figures {
     }
 
     /// Writes them as one flat JSON object.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub fn write(&self, file: &Path) -> Outcome {
         if let Some(folder) = file.parent() {
             fs::create_dir_all(folder)?;

@@ -17,9 +17,6 @@ const API: &str = "gateway.networking.k8s.io/v1";
 pub const CONTROLLER: &str = "haproxy-haptic.org/gateway-controller";
 
 /// Measures a render of everything, one after an endpoint moved, and one after a route came.
-///
-/// # Errors
-/// The configuration is invalid, or cannot be rendered with `dataset`.
 pub fn measure(dataset: Dataset, dir: &Path, into: &mut Scope<'_>) -> Outcome {
     fs::create_dir_all(dir)?;
     let file = dir.join("gateway.yaml");
@@ -36,7 +33,7 @@ pub fn measure(dataset: Dataset, dir: &Path, into: &mut Scope<'_>) -> Outcome {
     }
     let render = |renderer: &mut Renderer, snapshots: &Snapshots| {
         renderer.render(&RenderJob {
-            compiled: &*compiled,
+            compiled: &compiled,
             config: &config,
             snapshots,
             fleet: &fleet,

@@ -43,9 +43,6 @@ pub fn together(ingresses: usize) -> usize {
 }
 
 /// Measures a controller for Ingresses at rest, then one for as many HTTPRoutes, with changes.
-///
-/// # Errors
-/// Something does not start, or a change or a status never comes.
 pub async fn measure(
     cluster: &Arc<Cluster>,
     (dataset, counts): (Dataset, Counts),

@@ -23,9 +23,6 @@ const ATTEMPTS: [(&str, &str); 4] = [
 ];
 
 /// Measures `count` endpoint changes and new routes without hostile Ingresses and with them, one after the other.
-///
-/// # Errors
-/// A change never becomes live, or one of the hostile is not named.
 pub async fn measure(site: &Site<'_>, (changes, routes): (usize, usize), into: &mut Scope<'_>) -> Outcome {
     let newcomers: Vec<_> = site.dataset.newcomers().skip(routes).take(2 * routes).collect();
     let (first, second) = newcomers.split_at(newcomers.len() / 2);

@@ -27,9 +27,6 @@ const SERIES: &str = "haproxy_3.4";
 const NAMESPACE: &str = "bench";
 
 /// Starts it with `dataset`, measures, and ends it.
-///
-/// # Errors
-/// It does not start, or a change never becomes live.
 pub async fn measure(
     dataset: Dataset,
     counts: Counts,

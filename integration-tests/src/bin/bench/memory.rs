@@ -12,9 +12,6 @@ pub struct Memory {
 }
 
 /// The memory of process `number`.
-///
-/// # Errors
-/// It has ended.
 pub fn of(number: u32) -> Outcome<Memory> {
     let status = fs::read_to_string(format!("/proc/{number}/status"))?;
     let of = |field: &str| -> Outcome<f64> {

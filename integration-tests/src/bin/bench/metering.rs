@@ -22,9 +22,6 @@ pub struct Metrics {
 
 impl Metrics {
     /// Since the controller at `address` started.
-    ///
-    /// # Errors
-    /// It does not answer.
     pub async fn read(address: SocketAddr) -> Outcome<Self> {
         Ok(Self::of(&metrics(address).await?))
     }
@@ -79,9 +76,6 @@ fn stage_of<'s>(series: &'s str, part: &str) -> Option<&'s str> {
 
 /// Reloads since the agent at `address` started. Its metrics need no credentials, and those of a local agent are
 /// known to its controller alone.
-///
-/// # Errors
-/// It does not answer, or counts none.
 pub async fn reloads(address: SocketAddr) -> Outcome<u64> {
     let reloads = value(&metrics(address).await?, "haptic_agent_haproxy_reloads_total ");
     reloads.ok_or_else(|| Failure::new("the agent's metrics do not count reloads"))

@@ -30,9 +30,6 @@ pub struct Running {
 
 impl Namespace {
     /// An empty one for `dataset`.
-    ///
-    /// # Errors
-    /// The API server's refusal.
     pub async fn new(
         cluster: &Arc<Cluster>,
         (name, block): (&str, Block),
@@ -45,9 +42,6 @@ impl Namespace {
     }
 
     /// Writes objects and the configuration.
-    ///
-    /// # Errors
-    /// The first refusal.
     pub async fn filled(
         self,
         manifests: impl Iterator<Item = Value>,
@@ -61,9 +55,6 @@ impl Namespace {
     }
 
     /// Starts a pod and a controller, with these variables in its environment.
-    ///
-    /// # Errors
-    /// One does not start.
     pub async fn start(&self, variables: &[(&str, &str)]) -> Outcome<Running> {
         let pod = self.scene.unwired_pod_of(HaproxySeries::V3_4).await?;
         let started = Instant::now();
@@ -72,9 +63,6 @@ impl Namespace {
     }
 
     /// The megabytes that a controller has resident when it has come to rest after its start.
-    ///
-    /// # Errors
-    /// It does not start, or never rests.
     pub async fn resident(&self, into: &mut Scope<'_>) -> Outcome<f64> {
         let running = self.start(&[]).await?;
         let site = running.site(self);
@@ -92,9 +80,6 @@ impl Running {
     }
 
     /// Ends both.
-    ///
-    /// # Errors
-    /// One cannot be ended.
     pub async fn end(self) -> Outcome {
         self.controller.kill().await?;
         self.pod.remove().await

@@ -20,9 +20,6 @@ const OPTIONS: [(&str, &str); 9] = [
 const OWN: &str = "cors-allow-origin";
 
 /// Measures both.
-///
-/// # Errors
-/// Something does not start, or never rests.
 pub async fn measure(
     cluster: &Arc<Cluster>,
     dataset: Dataset,

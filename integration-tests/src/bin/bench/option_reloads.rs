@@ -20,9 +20,6 @@ use std::{path::Path, sync::Arc};
 const SERVICES: [&str; 2] = ["shop-v2", "errors"];
 
 /// Measures all of them.
-///
-/// # Errors
-/// Something does not start, or a change is never deployed.
 pub async fn measure(
     cluster: &Arc<Cluster>,
     dataset: Dataset,

@@ -158,9 +158,6 @@ const fn of(name: &'static str, annotations: &'static [(&'static str, &'static s
 }
 
 /// Measures all of them.
-///
-/// # Errors
-/// HAProxy does not start, or requests fail.
 pub async fn measure(series: Series, block: Block, dir: &Path, into: &mut Scope<'_>) -> Outcome {
     let plain = Site::start(series, &of("none", &[]), (block, 0), &dir.join("none")).await?;
     let (mut least, mut rows) = (f64::MAX, Vec::new());

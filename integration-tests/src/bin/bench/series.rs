@@ -64,9 +64,6 @@ impl Timing {
 
 impl Site<'_> {
     /// Runs `work` and adds what came of it under `name`: times, reloads, where the time went.
-    ///
-    /// # Errors
-    /// That of `work`.
     pub async fn measured(
         &self,
         name: &str,
@@ -101,9 +98,6 @@ impl Site<'_> {
     }
 
     /// `count` endpoint changes, one after the other.
-    ///
-    /// # Errors
-    /// One never becomes live.
     pub async fn endpoint_changes(&self, count: usize) -> Outcome<Vec<Timing>> {
         let mut timings = Vec::with_capacity(count);
         for _ in 0..count {
@@ -115,9 +109,6 @@ impl Site<'_> {
     }
 
     /// Endpoint changes for as long as `lasts`, 50 a second, whatever becomes of those before.
-    ///
-    /// # Errors
-    /// One never becomes live.
     pub async fn storm(&self, lasts: Duration) -> Outcome<Vec<Timing>> {
         let mut clock = tokio::time::interval(STORM);
         let (mut under_way, started) = (JoinSet::new(), Instant::now());
@@ -130,9 +121,6 @@ impl Site<'_> {
     }
 
     /// New routes of `members`, one after the other.
-    ///
-    /// # Errors
-    /// One never becomes live.
     pub async fn new_routes(&self, members: impl ExactSizeIterator<Item = Member>) -> Outcome<Vec<Timing>> {
         let count = members.len();
         let mut timings = Vec::with_capacity(count);
@@ -145,9 +133,6 @@ impl Site<'_> {
     }
 
     /// New routes of `members`, five a second, whatever becomes of those before.
-    ///
-    /// # Errors
-    /// One never becomes live.
     pub async fn stream_of_new_routes(&self, members: impl Iterator<Item = Member>) -> Outcome<Vec<Timing>> {
         let mut clock = tokio::time::interval(STREAM);
         let mut under_way = JoinSet::new();
@@ -159,9 +144,6 @@ impl Site<'_> {
     }
 
     /// Routes that go, one after the other.
-    ///
-    /// # Errors
-    /// One never goes.
     pub async fn deleted_routes(
         &self,
         members: impl ExactSizeIterator<Item = Member>,
@@ -187,9 +169,6 @@ impl Site<'_> {
     }
 
     /// A new certificate for each of `hosts`, one after the other, seen at `front` in a handshake.
-    ///
-    /// # Errors
-    /// One is never shown.
     pub async fn rotations(
         &self,
         hosts: impl ExactSizeIterator<Item = Secured>,

@@ -74,9 +74,6 @@ impl<'s> Site<'s> {
 
 impl Site<'_> {
     /// Waits until the last route is live and the controller at rest, and says what that took.
-    ///
-    /// # Errors
-    /// It never is.
     pub async fn come_to_rest(&self, started: Instant, into: &mut Scope<'_>) -> Outcome {
         let wanted = self.dataset.last().addresses().iter().map(ToString::to_string).collect();
         self.first_answer(wanted).await?;
@@ -86,9 +83,6 @@ impl Site<'_> {
     }
 
     /// Adds what controller and agent, if there is one, hold in memory now.
-    ///
-    /// # Errors
-    /// One has ended.
     pub fn memory_into(&self, name: &str, into: &mut Scope<'_>) -> Outcome {
         let Memory { resident, peak } = memory::of(self.process)?;
         into.add(&format!("{name}_mb"), resident);
@@ -104,9 +98,6 @@ impl Site<'_> {
     }
 
     /// Reloads and worker of HAProxy; of `haptic local` only the reloads are known.
-    ///
-    /// # Errors
-    /// The agent does not answer.
     pub async fn worker(&self) -> Outcome<Worker> {
         match self.pod {
             Some(pod) => pod.worker().await,
@@ -115,9 +106,6 @@ impl Site<'_> {
     }
 
     /// What the controller's metrics say now.
-    ///
-    /// # Errors
-    /// It does not answer.
     pub async fn metrics(&self) -> Outcome<Metrics> {
         Metrics::read(SocketAddr::new(self.debug.ip(), METRICS_PORT)).await
     }
@@ -128,9 +116,6 @@ impl Site<'_> {
     }
 
     /// Waits until the controller has nothing more to do.
-    ///
-    /// # Errors
-    /// It always has.
     pub async fn at_rest(&self) -> Outcome {
         let mut last = (Value::Null, Instant::now());
         eventually_within(FIRST_WITHIN, "the controller comes to rest", async || {
@@ -148,9 +133,6 @@ impl Site<'_> {
     }
 
     /// Changes an object, and waits until what follows from it is deployed. Nothing follows where nothing is rendered for a while.
-    ///
-    /// # Errors
-    /// It is refused, or never deployed.
     pub async fn changed(&self, manifest: &Value) -> Outcome {
         let before = self.newest().await?;
         self.objects.change(manifest).await?;
@@ -183,9 +165,6 @@ impl Site<'_> {
     }
 
     /// What the controller shows under `path`.
-    ///
-    /// # Errors
-    /// It does not answer.
     pub async fn look(&self, path: &str) -> Outcome<Value> {
         let answer = http::get(self.debug, "controller", path).await?;
         answer.has_status(200)?;

@@ -4,14 +4,12 @@ use crate::{dataset::Dataset, figures::Scope, progress::say, statistics::millise
 use haptic_deploy::planner::{RunningView, Verdict, plan};
 use haptic_haproxy::Document;
 use haptic_model::{
-    ActiveConfig, Bundle, BundleFile, Capabilities, Diagnostic, Fleet, HaproxyVersion, Layout, Snapshot,
-    Snapshots, config::Credentials,
+    ActiveConfig, Bundle, BundleFile, Capabilities, Diagnostic, Fleet, HaproxyVersion, Snapshot, Snapshots,
 };
 use haptic_render::{
-    Compiled, RenderInput, RenderJob, RenderLimits, Renderer, bundle::context, compile, encode::encode,
+    Program, RenderInput, RenderJob, RenderLimits, Renderer, bundle::context, compile, encode::encode,
 };
 use haptic_routes::Routes;
-use haptic_text::Sensitive;
 use haptic_validate::{
     folder,
     syntax::{self, Syntax},
@@ -40,9 +38,6 @@ pub const VERSION: HaproxyVersion = HaproxyVersion::new(3, 4);
 const NAMESPACE: &str = "bench";
 
 /// Measures all stages with `dataset`.
-///
-/// # Errors
-/// The configuration is invalid, or a stage refuses what the one before made.
 pub fn measure(dataset: Dataset, dir: &Path, into: &mut Scope<'_>) -> Outcome {
     let config = active_config(dir)?;
     let (taken, snapshots) = timed(|| stores(&config, dataset.manifests()));
@@ -53,9 +48,9 @@ pub fn measure(dataset: Dataset, dir: &Path, into: &mut Scope<'_>) -> Outcome {
         Fleet { versions: vec![VERSION], common: Some(Capabilities::of(VERSION)), ..Fleet::default() };
 
     let changed = after_change(&config, &snapshots, changed_slice(dataset))?;
-    let (bundle, changed) = render(&*compiled, &config, (&snapshots, &changed), &fleet, into)?;
+    let (bundle, changed) = render(&compiled, &config, (&snapshots, &changed), &fleet, into)?;
     into.add("bundle_mb", megabytes(bundle.size()));
-    settle_alone(&*compiled, &config, &snapshots, &fleet, into)?;
+    settle_alone(&compiled, &config, &snapshots, &fleet, into)?;
     digests(&bundle, into);
     check(&bundle, into)?;
     check_change(&bundle, &changed, into)?;
@@ -63,9 +58,6 @@ pub fn measure(dataset: Dataset, dir: &Path, into: &mut Scope<'_>) -> Outcome {
 }
 
 /// One configuration in two languages: the whole render of each and that after one change, which print the same.
-///
-/// # Errors
-/// A configuration is invalid, or cannot be rendered with `dataset`.
 pub fn compare_languages(dataset: Dataset, into: &mut Scope<'_>) -> Outcome {
     let (mut whole, mut kept) = (Vec::new(), Vec::new());
     for (language, file) in
@@ -80,7 +72,7 @@ pub fn compare_languages(dataset: Dataset, into: &mut Scope<'_>) -> Outcome {
         let fleet = Fleet::of_version(VERSION);
         let render = |renderer: &mut Renderer, snapshots| {
             renderer.render(&RenderJob {
-                compiled: &*compiled,
+                compiled: &compiled,
                 config: &config,
                 snapshots,
                 fleet: &fleet,
@@ -115,7 +107,7 @@ pub fn compare_languages(dataset: Dataset, into: &mut Scope<'_>) -> Outcome {
 
 /// A render of everything, and one after a single endpoint changed; the bundles before and after that change.
 fn render(
-    compiled: &dyn Compiled,
+    compiled: &Program,
     config: &ActiveConfig,
     (before, after): (&Snapshots, &Snapshots),
     fleet: &Fleet,
@@ -136,7 +128,7 @@ fn render(
 
 /// The provenance pass, over all files one after another.
 fn settle_alone(
-    compiled: &dyn Compiled,
+    compiled: &Program,
     config: &ActiveConfig,
     snapshots: &Snapshots,
     fleet: &Fleet,
@@ -234,15 +226,7 @@ fn active_config(dir: &Path) -> Outcome<ActiveConfig> {
 
 pub fn config_of(file: &Path) -> Outcome<ActiveConfig> {
     let candidate = haptic_config::load_file(file).map_err(|problems| refused(&problems))?;
-    Ok(ActiveConfig {
-        layout: Layout::of(&candidate.spec.dataplane).map_err(Failure::new)?,
-        name: candidate.name,
-        namespace: candidate.namespace,
-        resource_generation: 0,
-        revision: 1,
-        spec: candidate.spec,
-        credentials: vec![Credentials { username: String::new(), password: Sensitive::new(String::new()) }],
-    })
+    candidate.as_if_active().map(Arc::unwrap_or_clone).map_err(Failure::new)
 }
 
 /// The stores that the watches would fill.

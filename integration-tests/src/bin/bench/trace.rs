@@ -37,9 +37,6 @@ struct Step {
 }
 
 /// Traces an endpoint change, and then a new route.
-///
-/// # Errors
-/// Something does not start, or a change or its trace never comes.
 pub async fn measure(namespace: &Namespace, into: &mut Scope<'_>) -> Outcome {
     let collector = Collector::start().await?;
     let endpoint = format!("http://{}", collector.address);

@@ -29,9 +29,6 @@ const LOADS: [(&str, Connections, usize); 2] =
 
 impl Site<'_> {
     /// Loads HAProxy for as long as `lasts`, with changes under way, and adds how that went.
-    ///
-    /// # Errors
-    /// wrk is missing, or a change never becomes live.
     pub async fn under_load(&self, lasts: Duration, dir: &Path, into: &mut Scope<'_>) -> Outcome {
         let hosts: Vec<String> = self.dataset.first(ASKED).map(|member| member.host()).collect();
         let start =

@@ -34,9 +34,6 @@ const ANNOUNCED: usize = 8 << 20;
 const PORT: u16 = 9443;
 
 /// Measures how long reviews take.
-///
-/// # Errors
-/// One is not judged, or refused.
 pub async fn measure(
     scene: &Scene,
     dataset: Dataset,

@@ -33,9 +33,6 @@ const KINDS: [&str; 18] = [
 ];
 
 /// Measures each among `innocent` Ingresses.
-///
-/// # Errors
-/// Nothing can be started.
 pub async fn measure(innocent: usize, block: Block, dir: &Path, into: &mut Scope<'_>) -> Outcome {
     std::fs::create_dir_all(dir)?;
     let options =

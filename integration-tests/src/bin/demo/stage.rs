@@ -41,9 +41,6 @@ pub struct Stage {
 
 impl Stage {
     /// Copies the manifests, makes a certificate, starts backends and `haptic local`.
-    ///
-    /// # Errors
-    /// Something is missing or does not start.
     pub async fn set() -> Outcome<Self> {
         let folder = tempfile::Builder::new().prefix("haptic-demo-").tempdir()?;
         let manifests = folder.path().join("manifests");
@@ -73,9 +70,6 @@ impl Stage {
     }
 
     /// Fails, with the last lines of its log, when `haptic local` has ended.
-    ///
-    /// # Errors
-    /// It has ended.
     pub fn still_plays(&mut self) -> Outcome {
         self.haptic.ensure_running().map_err(|e| {
             Failure::new(format!("{e}\nIts last words:\n{}", process::last_lines(&self.log, 10)))
@@ -83,18 +77,12 @@ impl Stage {
     }
 
     /// Ends `haptic local` as Ctrl-C would.
-    ///
-    /// # Errors
-    /// It does not end in time, or not with 0.
     pub async fn strike(self) -> Outcome {
         let code = self.haptic.terminate(Duration::from_secs(25)).await?;
         if code == 0 { Ok(()) } else { Err(Failure::new(format!("haptic local ended with {code}"))) }
     }
 
     /// Replaces a manifest at one stroke, as editors do.
-    ///
-    /// # Errors
-    /// It cannot be written.
     pub fn write(&self, name: &str, text: &str) -> Outcome {
         let new = self.manifests.join(format!(".{name}.new"));
         fs::write(&new, text)?;
@@ -102,9 +90,6 @@ impl Stage {
     }
 
     /// A manifest as it is now.
-    ///
-    /// # Errors
-    /// It is not there.
     pub fn read(&self, name: &str) -> Outcome<String> {
         Ok(fs::read_to_string(self.manifests.join(name))?)
     }
@@ -134,9 +119,6 @@ impl Stage {
     }
 
     /// The newest commentary that contains `words`, awaited.
-    ///
-    /// # Errors
-    /// Nothing of the kind was said.
     pub async fn commentary(&self, after: u64, words: &str) -> Outcome<(u64, String)> {
         let what = format!("commentary with {words:?}");
         eventually_within(PATIENCE, what, async || {
@@ -149,18 +131,12 @@ impl Stage {
     }
 
     /// The number of the newest commentary.
-    ///
-    /// # Errors
-    /// `/debug/events` does not answer.
     pub async fn now(&self) -> Outcome<u64> {
         Ok(events().await?.into_iter().map(|(number, _)| number).max().unwrap_or(0))
     }
 }
 
 /// Writes the Secret with a fresh self-signed certificate for `host`; gives the certificate.
-///
-/// # Errors
-/// It cannot be made or written.
 pub fn write_certificate(manifests: &Path, host: &str) -> Outcome<Vec<u8>> {
     let made = certificate::for_host(host)?;
     let secret = serde_json::json!({

@@ -45,9 +45,6 @@ spec:
 "#;
 
 /// Plays the whole tour; with `stay`, leaves it running until Ctrl-C.
-///
-/// # Errors
-/// The first step that did not show what it promises.
 pub async fn run(stay: bool) -> Outcome {
     let begun = Instant::now();
     say("HAPTIC demo: manifests in a folder, one HAProxy, no cluster.\n");

@@ -13,9 +13,6 @@ use super::case::{Around, Case};
 use crate::failure::Outcome;
 
 /// All of them.
-///
-/// # Errors
-/// Libraries, fixtures or certificates cannot be had.
 pub fn all(around: Around) -> Outcome<Vec<Case>> {
     let mut cases = names::cases(around)?;
     cases.extend(annotations::cases(around)?);
@@ -27,9 +24,6 @@ pub fn all(around: Around) -> Outcome<Vec<Case>> {
 }
 
 /// Those that only an arena with Gateways feels.
-///
-/// # Errors
-/// Certificates cannot be had.
 pub fn of_gateways(around: Around) -> Outcome<Vec<Case>> {
     gateways::cases(around)
 }

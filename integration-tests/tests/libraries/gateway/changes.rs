@@ -1,6 +1,6 @@
 //! What a change of objects changes for HAProxy, and where Gateways are reached.
 
-use super::{GatewaySite, around, gateway, listener, object, on_each, route, to};
+use super::{GatewaySite, around, around_gateway, gateway, listener, object, on_each, route, to};
 use crate::{
     SERIES,
     client::{self, Way},
@@ -14,8 +14,7 @@ use serde_json::{Value, json};
 use std::{cell::Cell, collections::BTreeMap};
 
 fn rendered(series: HaproxySeries, libraries: &Value, routes: &[Value]) -> Bundle {
-    let mut all = around();
-    all.push(gateway("gw", json!([listener("http", None)])));
+    let mut all = around_gateway();
     all.extend_from_slice(routes);
     rendered_for_with(series, &all, |spec| spec["libraries"] = libraries.clone()).unwrap().0
 }
@@ -212,8 +211,7 @@ fn listeners_of_sets_are_apart_from_those_of_their_gateway() {
 
 #[test]
 fn calls_of_grpc_go_by_service_and_method() {
-    let mut all = around();
-    all.push(gateway("gw", json!([listener("http", None)])));
+    let mut all = around_gateway();
     let rules = json!([
         {"matches": [{"method": {"service": "a.B", "method": "Get"}}], "backendRefs": [{"name": "nothing", "port": 80}]},
         {"matches": [{"method": {"method": "Any"}, "headers": [{"name": "x", "value": "y"}]}], "backendRefs": [{"name": "nothing", "port": 80}]},

@@ -1,6 +1,6 @@
 //! What a GatewayClass says of all requests: options of the ConfigMap that it names, and those of the configuration.
 
-use super::{GatewaySite, around, gateway, listener, object, route, secret, to};
+use super::{GatewaySite, around, around_gateway, gateway, listener, object, route, secret, to};
 use crate::{
     SERIES,
     client::{self, Way},
@@ -129,9 +129,9 @@ fn a_time_of_the_class_counts_where_a_rule_says_none_and_a_longer_one_never_wher
 
 #[test]
 fn what_the_configuration_enforces_counts_for_classes_with_and_without_a_config_map() {
-    let mut without = around();
-    without.push(gateway("gw", json!([listener("http", None)])));
-    for mut manifests in [without, with_class(&json!({"defaults": "response-headers: 'X-A: class'"}))] {
+    for mut manifests in
+        [around_gateway(), with_class(&json!({"defaults": "response-headers: 'X-A: class'"}))]
+    {
         manifests.push(route("plain", &[], json!([{"backendRefs": to(1)}])));
         let change = |spec: &mut Value| {
             spec["templatingSettings"]["extraContext"]["routes"] =

@@ -1,6 +1,6 @@
 //! Filter ExternalAuth: what is asked, what clients and servers get of an answer, and that nobody gets in where anything is wrong.
 
-use super::{GatewaySite, around, gateway, listener, on_each, route, to};
+use super::{GatewaySite, around_gateway, on_each, route, to};
 use crate::{
     around::service,
     auth_server::{self, Questions},
@@ -28,8 +28,7 @@ fn asks(more: Value) -> Value {
 /// Sites of each HAProxy with these rules and one that asks nobody.
 fn asking(rules: &[Value], see: impl Fn(&GatewaySite, &Questions)) {
     let (port, questions) = auth_server::start();
-    let mut all = around();
-    all.push(gateway("gw", json!([listener("http", None)])));
+    let mut all = around_gateway();
     let mut rules = rules.to_vec();
     rules.push(json!({"matches": [{"path": {"type": "PathPrefix", "value": "/off"}}], "backendRefs": to(2)}));
     all.push(route("r", &[], json!(rules)));

@@ -1,6 +1,9 @@
 //! A request belongs to one listener, a TLS connection to one listener's certificates, and a route to the listeners that take it.
 
-use super::{GatewaySite, aged, around, gateway, listener, object, on_each, route, secret, secret_of, to};
+use super::{
+    GatewaySite, aged, around, around_gateway, gateway, listener, object, on_each, route, secret, secret_of,
+    to,
+};
 use crate::client::{Way, converse};
 use integration_tests::certificate::Authority;
 use serde_json::{Value, json};
@@ -90,8 +93,7 @@ fn gateways_and_namespaces_are_apart() {
 
 #[test]
 fn an_expression_that_is_too_dear_for_a_path_refuses_it_to_its_own_namespace_only() {
-    let mut all = around();
-    all.push(gateway("gw", json!([listener("http", None)])));
+    let mut all = around_gateway();
     let dear = |path: &str| json!([{"matches": [{"path": {"type": "RegularExpression", "value": path}}], "backendRefs": to(2)}]);
     all.push(route("all", &[], rule(1, "/")));
     all.push(route("own", &[], dear("/own/.*a.*b")));

@@ -1,15 +1,8 @@
 //! Which rule a request gets: paths, headers, methods, queries, and their order over all routes.
 
-use super::{GatewaySite, aged, around, gateway, listener, on_each, route, to};
+use super::{GatewaySite, aged, on_each, route, site, to};
 use crate::SERIES;
 use serde_json::{Value, json};
-
-fn site(routes: Vec<Value>) -> Vec<Value> {
-    let mut all = around();
-    all.push(gateway("gw", json!([listener("http", None)])));
-    all.extend(routes);
-    all
-}
 
 fn path(kind: &str, value: &str) -> Value {
     json!({"path": {"type": kind, "value": value}})

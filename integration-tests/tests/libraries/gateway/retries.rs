@@ -1,6 +1,6 @@
 //! Which requests are tried again.
 
-use super::{GatewaySite, around, gateway, listener, on_each, route, to};
+use super::{GatewaySite, around_gateway, on_each, route, to};
 use crate::{
     around::service,
     client::{self, Answer, Way},
@@ -40,9 +40,8 @@ fn failing_servers() -> (Vec<Value>, Vec<Arc<AtomicUsize>>) {
 #[test]
 fn what_ends_without_an_answer_is_tried_again_on_another_server() {
     let (services, counts) = failing_servers();
-    let mut all = around();
+    let mut all = around_gateway();
     all.extend(services);
-    all.push(gateway("gw", json!([listener("http", None)])));
     let rule = |path: String, service: String, retry: Value, timeouts: Value| {
         let mut rule = json!({"matches": [{"path": {"value": path}}], "backendRefs": [{"name": service, "port": 80}], "timeouts": timeouts});
         if !retry.is_null() {
@@ -105,9 +104,8 @@ fn what_ends_without_an_answer_is_tried_again_on_another_server() {
 #[test]
 fn tries_that_get_no_answer_end_with_the_time_of_all_of_them() {
     let (services, counts) = failing_servers();
-    let mut all = around();
+    let mut all = around_gateway();
     all.extend(services);
-    all.push(gateway("gw", json!([listener("http", None)])));
     let rule = |path: &str, attempts: u8, request: &str| {
         json!({"matches": [{"path": {"value": path}}], "backendRefs": [{"name": "silent-alone", "port": 80}],
             "retry": {"attempts": attempts}, "timeouts": {"request": request, "backendRequest": "300ms"}})
@@ -143,8 +141,7 @@ fn a_rule_says_after_which_answers_a_request_is_tried_again() {
         }
         rule
     };
-    let mut all = around();
-    all.push(gateway("gw", json!([listener("http", None)])));
+    let mut all = around_gateway();
     let rules = json!([
         rule("/some", json!({"codes": [500, 502], "attempts": 2})),
         rule("/none", json!({"codes": [500], "attempts": 0})),
@@ -175,8 +172,7 @@ fn all_tries_of_a_request_have_the_time_of_its_rule() {
         json!({"matches": [{"path": {"type": "PathPrefix", "value": path}}], "backendRefs": to(1),
             "retry": {"codes": [500], "attempts": 5}, "timeouts": timeouts})
     };
-    let mut all = around();
-    all.push(gateway("gw", json!([listener("http", None)])));
+    let mut all = around_gateway();
     let rules = json!([
         rule("/short", json!({"request": "2s"})),
         rule("/long", json!({"request": "20s"})),
@@ -224,8 +220,7 @@ fn all_tries_of_a_request_have_the_time_of_its_rule() {
 
 #[test]
 fn routes_of_a_namespace_have_so_many_requests_at_a_time_that_may_be_tried_again_in_time() {
-    let mut all = around();
-    all.push(gateway("gw", json!([listener("http", None)])));
+    let mut all = around_gateway();
     let path = |path: &str| json!([{"path": {"type": "PathPrefix", "value": path}}]);
     let rules = json!([
         {"matches": path("/timed"), "backendRefs": to(1), "retry": {"codes": [500]}, "timeouts": {"request": "60s"}},

@@ -1,14 +1,7 @@
 //! Many routes of one host, and routes that are as large as they may be.
 
-use super::{around, gateway, listener, on_each, route, to};
+use super::{around, gateway, listener, on_each, route, site, to};
 use serde_json::{Value, json};
-
-fn site(routes: impl IntoIterator<Item = Value>) -> Vec<Value> {
-    let mut all = around();
-    all.push(gateway("gw", json!([listener("http", None)])));
-    all.extend(routes);
-    all
-}
 
 #[test]
 fn a_thousand_routes_of_one_host_are_served() {

@@ -8,13 +8,14 @@ use crate::{
     echo,
     ports::free_port,
     site::{Site, rendered_for_with},
+    tcp::greeting,
 };
 use integration_tests::{certificate::Authority, http::client_config, program::HaproxySeries};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
     io::{BufRead, BufReader, Read, Write},
-    net::{SocketAddr, TcpListener, TcpStream},
+    net::{SocketAddr, TcpStream},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -335,18 +336,6 @@ fn a_port_may_have_as_many_listeners_as_a_gateway_has() {
             assert_eq!(answerer(site, 443, name).as_deref(), who, "{name}");
         }
     });
-}
-
-/// A server that is the first to say something.
-fn greeting() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || {
-        for mut connection in listener.incoming().flatten() {
-            drop(connection.write_all(b"220 mail.example\r\n"));
-        }
-    });
-    address
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! TLS towards servers, and certificates of clients.
 
-use super::{GatewaySite, around, gateway, listener, object, on_each, route, secret, secret_of};
+use super::{
+    GatewaySite, around, around_gateway, gateway, listener, object, on_each, route, secret, secret_of,
+};
 use crate::{
     SERIES,
     around::Around,
@@ -38,8 +40,7 @@ fn servers_are_asked_over_tls_where_a_policy_says_so_and_only_those_it_trusts() 
     for (ca, hostname, status) in
         [("own", "servers.example", 200), ("own", "other.example", 503), ("stranger", "servers.example", 503)]
     {
-        let mut all = around();
-        all.push(gateway("gw", json!([listener("http", None)])));
+        let mut all = around_gateway();
         all.extend(servers.services());
         all.extend([authority("shop", "own", &own.pem), authority("shop", "stranger", &stranger.pem)]);
         all.extend([policy("one", "h1-tls", ca, hostname), policy("broken", "h2-tls", "missing", hostname)]);

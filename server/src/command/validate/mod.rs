@@ -25,7 +25,7 @@ use haptic_inspect::{
     validators,
 };
 use haptic_model::{ActiveConfig, Diagnostic, Fleet, HaproxyVersion, Snapshots};
-use haptic_render::{Checked, Compiled, RenderJob, RenderLimits, Renderer, compile};
+use haptic_render::{Checked, Program, RenderJob, RenderLimits, Renderer, compile};
 use haptic_validate::Checker;
 use haptic_watch::{ObjectSource, provided};
 use std::{
@@ -156,7 +156,7 @@ async fn check_render(
     args: &ValidateArgs,
     found: &mut Examined,
     config: &ActiveConfig,
-    (compiled, version): (&Arc<dyn Compiled>, HaproxyVersion),
+    (compiled, version): (&Arc<Program>, HaproxyVersion),
     snapshots: &Snapshots,
     checker: &Checker,
 ) -> bool {
@@ -164,14 +164,14 @@ async fn check_render(
     let mut renderer = Renderer::checked(Checked::Never);
     let fleet = Fleet::of_version(version);
     let rendering = renderer.render(&RenderJob {
-        compiled: &**compiled,
+        compiled,
         config,
         snapshots,
         fleet: &fleet,
         limits: &RenderLimits::default(),
     });
     found.uncacheable = compiled.impure_blocks().into_iter().map(|block| (block, 0)).collect();
-    for seen in renderer.uncacheable(&**compiled) {
+    for seen in renderer.uncacheable(compiled) {
         *found.uncacheable.entry(seen.block).or_default() += seen.count;
     }
     let rendering = rendering.or_else(|problems| {

@@ -400,16 +400,7 @@ impl Scene {
 }
 
 pub(super) fn target() -> HaproxyPod {
-    HaproxyPod {
-        namespace: "n".into(),
-        name: "p".into(),
-        uid: "1".into(),
-        address: [10, 0, 0, 1].into(),
-        other_addresses: Vec::new(),
-        node_addresses: Vec::new(),
-        host_ports: Vec::new(),
-        port: 5555,
-    }
+    HaproxyPod::at("n", "p", ([10, 0, 0, 1], 5555))
 }
 
 pub(super) fn active_config() -> ActiveConfig {

@@ -19,20 +19,19 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// The kinds that name hosts.
-const KINDS: [(RouteKind, &str); 3] =
-    [(RouteKind::Http, "httproutes"), (RouteKind::Grpc, "grpcroutes"), (RouteKind::Tls, "tlsroutes")];
+const KINDS: [RouteKind; 3] = [RouteKind::Http, RouteKind::Grpc, RouteKind::Tls];
 
 /// Whether there is any of them to look at.
 pub fn are_watched(context: &Context<'_>) -> bool {
-    KINDS.iter().any(|(_, resources)| store(context, resources).is_some())
+    KINDS.iter().any(|kind| store(context, kind.plural()).is_some())
 }
 
 /// Every reason that is found; `None` where no route names the host.
 pub fn reasons(context: &Context<'_>, resolved: &Routes, request: &ExplainedRequest) -> Option<Vec<String>> {
     let (mut found, mut is_known) = (Vec::new(), false);
     let owners = Owners::of(&context.config.spec);
-    for (kind, resources) in KINDS {
-        let Some(routes) = store(context, resources) else { continue };
+    for kind in KINDS {
+        let Some(routes) = store(context, kind.plural()) else { continue };
         for object in routes.iter() {
             let Ok(route) = object.value() else { continue };
             let hostnames = list(&route, "/spec/hostnames");
@@ -54,8 +53,8 @@ pub fn reasons(context: &Context<'_>, resolved: &Routes, request: &ExplainedRequ
 /// Routes that name a host, or all hosts.
 pub fn of_host(context: &Context<'_>, host: &str) -> Vec<(RouteKind, NamespacedName)> {
     let mut found = Vec::new();
-    for (kind, resources) in KINDS {
-        for object in store(context, resources).into_iter().flat_map(|routes| routes.iter()) {
+    for kind in KINDS {
+        for object in store(context, kind.plural()).into_iter().flat_map(|routes| routes.iter()) {
             let Ok(route) = object.value() else { continue };
             let hostnames = list(&route, "/spec/hostnames");
             if hostnames.is_empty()

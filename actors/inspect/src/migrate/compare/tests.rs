@@ -17,11 +17,7 @@ fn object(annotations: &Value, spec: &Value) -> Object {
     let json = json!({
         "metadata": {"namespace": "shop", "name": "a", "annotations": annotations}, "spec": spec,
     });
-    Object {
-        reference: Arc::new(ObjectRef::new("ingresses", "shop", "a")),
-        version: 1,
-        json: json.to_string().into_bytes().into(),
-    }
+    Object::new(ObjectRef::new("ingresses", "shop", "a"), &json)
 }
 
 fn spec(host: Option<&str>, paths: &[&str]) -> Value {

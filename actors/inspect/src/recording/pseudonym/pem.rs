@@ -6,7 +6,7 @@ use super::{
     text::{self, Seed},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use haptic_routes::certificate;
+use haptic_routes::certificate::{self, framed};
 use x509_parser::pem::Pem;
 
 /// A part of a text.
@@ -108,15 +108,6 @@ fn kind_of_key(pem: &str) -> Option<PrivateKeyKind> {
         PemPart::Block { label, body, .. } => PrivateKeyKind::of_private(label, &STANDARD.decode(body).ok()?),
         PemPart::Line(_) => None,
     })
-}
-
-fn framed(label: &str, body: &str) -> String {
-    let mut pem = format!("-----BEGIN {label}-----\n");
-    for line in body.as_bytes().chunks(64) {
-        pem.push_str(&String::from_utf8_lossy(line));
-        pem.push('\n');
-    }
-    pem + &format!("-----END {label}-----\n")
 }
 
 /// What a line with `-----BEGIN X-----` or `-----END X-----` says.

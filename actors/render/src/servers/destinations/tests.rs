@@ -15,16 +15,7 @@ fn spec(allowed: &[&str]) -> HAProxyTemplateConfigSpec {
 }
 
 fn fleet(addresses: &[&str]) -> Fleet {
-    let pod = |address: &&str| HaproxyPod {
-        namespace: "edge".into(),
-        name: (*address).into(),
-        uid: (*address).into(),
-        address: address.parse().unwrap(),
-        other_addresses: Vec::new(),
-        node_addresses: Vec::new(),
-        host_ports: Vec::new(),
-        port: 5555,
-    };
+    let pod = |ip: &&str| HaproxyPod::at("edge", ip, (ip.parse::<IpAddr>().unwrap(), 5555));
     Fleet { pods: addresses.iter().map(pod).collect(), ..Fleet::default() }
 }
 

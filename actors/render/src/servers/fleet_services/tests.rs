@@ -1,7 +1,6 @@
 //! Which Services lead back to HAProxy, as slices, Services and pods come and go.
 
 use super::*;
-use haptic_model::Layout;
 use serde_json::{Value, json};
 
 fn config() -> ActiveConfig {
@@ -13,28 +12,11 @@ fn config() -> ActiveConfig {
             "endpoints": {"apiVersion": "discovery.k8s.io/v1", "resources": "endpointslices"},
         },
     });
-    ActiveConfig {
-        name: "edge".into(),
-        namespace: "edge".into(),
-        resource_generation: 1,
-        revision: 1,
-        spec: Arc::new(serde_json::from_value(spec).unwrap()),
-        layout: Layout::default(),
-        credentials: vec![],
-    }
+    ActiveConfig::of("edge", "edge", serde_json::from_value(spec).unwrap())
 }
 
 fn fleet(addresses: &[&str]) -> Fleet {
-    let pod = |address: &&str| HaproxyPod {
-        namespace: "edge".into(),
-        name: (*address).into(),
-        uid: (*address).into(),
-        address: address.parse().unwrap(),
-        other_addresses: Vec::new(),
-        node_addresses: Vec::new(),
-        host_ports: Vec::new(),
-        port: 5555,
-    };
+    let pod = |ip: &&str| HaproxyPod::at("edge", ip, (ip.parse::<IpAddr>().unwrap(), 5555));
     Fleet { pods: addresses.iter().map(pod).collect(), ..Fleet::default() }
 }
 
@@ -78,9 +60,7 @@ impl Stores {
 }
 
 fn apply(store: &mut Snapshot, resource: &str, namespace: &str, name: &str, value: &Value) {
-    let reference = Arc::new(ObjectRef::new(resource, namespace, name));
-    let object = Object { reference, version: 0, json: value.to_string().into_bytes().into() };
-    store.apply(object, [namespace.into(), name.into()].into());
+    store.put(ObjectRef::new(resource, namespace, name), value);
 }
 
 /// Those of these addresses and ports at which there is a way back.

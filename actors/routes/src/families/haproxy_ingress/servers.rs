@@ -2,7 +2,8 @@
 
 use crate::{
     families::{
-        annotations::ReadAnnotations, balance, health_check, secrets::own_secret, translation::Translation,
+        annotations::ReadAnnotations, balance, health_check, secrets::own_secret, tls,
+        translation::Translation,
     },
     sentences::shortened,
 };
@@ -174,16 +175,12 @@ pub(super) fn queue(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
     }
 }
 
-/// TLS that ends at the servers: it is not opened here, whether or not the operator lets it pass.
+/// TLS that ends at the servers, and where requests in clear go then.
 pub(super) fn passthrough(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
-    if !said.is_on("ssl-passthrough") {
-        return;
-    }
-    if !out.may_pass_tls() {
-        return out.close("ssl-passthrough", "is true, and the setting passthrough is not");
-    }
-    out.set("ssl-passthrough", "true", "ssl-passthrough");
-    if let Some(port) = said.text("ssl-passthrough-http-port") {
+    tls::passthrough(said, out);
+    if out.has("ssl-passthrough")
+        && let Some(port) = said.text("ssl-passthrough-http-port")
+    {
         out.set("ssl-passthrough-http-port", port, "ssl-passthrough-http-port");
     }
 }

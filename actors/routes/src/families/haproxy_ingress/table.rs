@@ -2,7 +2,8 @@
 
 use super::values::{SIZE, TIME};
 use crate::families::{
-    key::{FamilyKey, KeyPlace, KeyTarget, WrongValue, differs, finding, served},
+    backend_lines::{BY_LINES, LINES},
+    key::{FamilyKey, KeyPlace, WrongValue::Deny, alias, key},
     values::{GO_SWITCH, INTEGER},
 };
 use KeyPlace::{Config, Ingress, Service};
@@ -14,716 +15,277 @@ pub const PREFIXES: &[&str] = &["haproxy-ingress.github.io/", "ingress.kubernete
 const SERVERS: &[KeyPlace] = &[Service, Ingress, Config];
 /// Its scope Host.
 const HOST: &[KeyPlace] = &[Ingress, Config];
-/// The place of keys that it reads on Ingresses alone.
-const INGRESS: &[KeyPlace] = &[Ingress];
 /// The places of keys that it reads there and on Services.
 const ANNOTATED: &[KeyPlace] = &[Service, Ingress];
 /// Its scopes Global and Frontend.
 const CONFIG: &[KeyPlace] = &[Config];
-
-/// The verdict on lines for a backend.
-const SNIPPET: &str = "without `snippets: translate` nothing of it counts, and with it headers, paths, times, balance and compression: no line of `haproxy.cfg` is printed for anybody; one that may keep requests out, and is not known, lets nobody in";
 
 /// The verdict on conditions.
 const CONDITION: &str = "asked before other routes of the same path, not before those of a longer one; the value is that of the whole header";
 
 /// All keys, in the order of their names.
 pub const TABLE: &[FamilyKey] = &[
-    finding("acme-emails", CONFIG, "cert-manager"),
-    finding("acme-endpoint", CONFIG, "cert-manager"),
-    finding("acme-expiring", CONFIG, "cert-manager"),
-    finding("acme-preferred-chain", HOST, "cert-manager"),
-    FamilyKey { value: GO_SWITCH, ..finding("acme-shared", CONFIG, "cert-manager") },
-    FamilyKey { value: GO_SWITCH, ..finding("acme-terms-agreed", CONFIG, "cert-manager") },
-    FamilyKey { to: KeyTarget::Group(&["affinity"]), ..served("affinity", ANNOTATED) },
-    finding("agent-check-addr", SERVERS, "an agent is asked at the address of its server"),
-    FamilyKey {
-        value: TIME,
-        to: KeyTarget::Group(&["agent-check-interval"]),
-        ..served("agent-check-interval", SERVERS)
-    },
-    FamilyKey { to: KeyTarget::Group(&["agent-check-port"]), ..served("agent-check-port", SERVERS) },
-    finding(
-        "agent-check-send",
-        SERVERS,
-        "an agent is told nothing, it answers as soon as there is a connection",
-    ),
-    FamilyKey { value: GO_SWITCH, ..finding("allow-local-bind", CONFIG, "not needed") },
-    finding(
-        "allowlist-source-header",
-        SERVERS,
-        "`trustedProxies` says whose X-Forwarded-For counts: anybody can send a header; beside lists of clients another header lets nobody in",
-    ),
-    FamilyKey {
-        wrong: WrongValue::Deny,
-        to: KeyTarget::Group(&["allow-from", "deny-from"]),
-        ..differs(
-            "allowlist-source-range",
-            SERVERS,
-            "what is no network is left out, and a list without one lets nobody in",
-        )
-    },
-    FamilyKey {
-        to: KeyTarget::Option("app-root"),
-        ..differs("app-root", HOST, "of the hosts' routes of its namespace")
-    },
-    FamilyKey { value: GO_SWITCH, ..served("assign-backend-server-id", SERVERS) },
-    differs("auth-external-placement", SERVERS, "makes no difference"),
-    differs("auth-headers-fail", SERVERS, "clients get the headers of the answer"),
-    FamilyKey {
-        to: KeyTarget::Group(&["auth-request-headers"]),
-        ..differs("auth-headers-request", SERVERS, "names, without `*` in them")
-    },
-    FamilyKey {
-        to: KeyTarget::Group(&["auth-response-headers"]),
-        ..differs(
-            "auth-headers-succeed",
-            SERVERS,
-            "`*` stands at the end of a name alone; with `*`, and so without the key, none of the connection, of the body, of addresses (`X-Forwarded-For` and the like) and for clients; what clients send by the names that oauth2-proxy, Authelia, Authentik, Vouch and Pomerium use is removed",
-        )
-    },
-    finding("auth-log-format", CONFIG, "`accessLog`"),
-    FamilyKey {
-        to: KeyTarget::Group(&["auth-method"]),
-        ..differs("auth-method", SERVERS, "GET, HEAD, POST, PUT and DELETE; `*` and others are GET")
-    },
-    finding("auth-proxy", CONFIG, "not needed"),
-    FamilyKey { to: KeyTarget::Group(&["auth-realm"]), ..served("auth-realm", SERVERS) },
-    FamilyKey {
-        wrong: WrongValue::Deny,
-        to: KeyTarget::Group(&["auth-secret"]),
-        ..differs("auth-secret", SERVERS, "of its own namespace; without the Secret nobody gets in")
-    },
-    FamilyKey {
-        to: KeyTarget::Group(&["auth-signin", "auth-signin-always"]),
-        ..differs("auth-signin", SERVERS, "of expressions those of host, path and URL")
-    },
-    FamilyKey {
-        value: GO_SWITCH,
-        to: KeyTarget::Group(&["client-certificate-headers"]),
-        ..served("auth-tls-cert-header", SERVERS)
-    },
-    finding("auth-tls-default-secret", CONFIG, "client-ca-secret of each Ingress"),
-    FamilyKey {
-        to: KeyTarget::Group(&["client-certificate-error-page"]),
-        ..differs("auth-tls-error-page", HOST, "for clients without a certificate")
-    },
-    FamilyKey {
-        wrong: WrongValue::Deny,
-        to: KeyTarget::Group(&["client-ca-secret", "client-certificate-headers"]),
-        ..differs(
-            "auth-tls-secret",
-            HOST,
-            "asked of all routes of its namespace on the host; X-SSL-Client-CN, -DN and -SHA1 stand without quotation marks, the DN is as in RFC 2253, and without a certificate none of them is sent",
-        )
-    },
-    FamilyKey { value: GO_SWITCH, ..differs("auth-tls-strict", HOST, "always true") },
-    FamilyKey {
-        to: KeyTarget::Group(&["client-certificate"]),
-        ..differs("auth-tls-verify-client", HOST, "`optional_no_ca` is `optional`")
-    },
-    FamilyKey {
-        wrong: WrongValue::Deny,
-        to: KeyTarget::Group(&["auth-url"]),
-        ..differs("auth-url", SERVERS, "no answer, and one of 500 or above, is 503")
-    },
-    FamilyKey { to: KeyTarget::Alias("health-check-interval"), ..served("backend-check-interval", SERVERS) },
-    FamilyKey { to: KeyTarget::Group(&["protocol"]), ..differs("backend-protocol", SERVERS, "no FastCGI") },
-    served("backend-server-naming", SERVERS),
-    served("backend-server-slots-increment", SERVERS),
-    FamilyKey {
-        to: KeyTarget::Group(&["balance", "balance-hash"]),
-        ..differs(
-            "balance-algorithm",
-            SERVERS,
-            "of `uri`, `url_param` and `hdr` by a hash that is consistent, with their first argument; `first`, `static-rr` and `rdp-cookie` are not there",
-        )
-    },
-    finding("bind-fronting-proxy", CONFIG, "`bindAddresses`, ports of the chart"),
-    finding("bind-http", CONFIG, "`bindAddresses`, ports of the chart"),
-    finding("bind-http-passthrough", CONFIG, "`bindAddresses`, ports of the chart"),
-    finding("bind-https", CONFIG, "`bindAddresses`, ports of the chart"),
-    finding("bind-ip-addr-healthz", CONFIG, "`bindAddresses`, ports of the chart"),
-    finding("bind-ip-addr-http", CONFIG, "`bindAddresses`, ports of the chart"),
-    finding("bind-ip-addr-prometheus", CONFIG, "`bindAddresses`, ports of the chart"),
-    finding("bind-ip-addr-stats", CONFIG, "`bindAddresses`, ports of the chart"),
-    finding("bind-ip-addr-tcp", CONFIG, "`bindAddresses`, ports of the chart"),
-    finding("blue-green-balance", SERVERS, "weights and canary-* of the Ingress choose between Services"),
-    finding("blue-green-cookie", SERVERS, "weights and canary-* of the Ingress choose between Services"),
-    FamilyKey {
-        to: KeyTarget::Alias("blue-green-balance"),
-        ..finding("blue-green-deploy", SERVERS, "weights and canary-* of the Ingress choose between Services")
-    },
-    finding("blue-green-header", SERVERS, "weights and canary-* of the Ingress choose between Services"),
-    finding("blue-green-mode", SERVERS, "weights and canary-* of the Ingress choose between Services"),
-    finding("cert-signer", HOST, "cert-manager"),
-    served("close-sessions-duration", CONFIG),
-    FamilyKey {
-        to: KeyTarget::Group(&[
-            "request-headers",
-            "response-headers",
-            "remove-request-headers",
-            "remove-response-headers",
-            "rewrite-rules",
-            "balance",
-            "timeout-server",
-        ]),
-        ..differs("config-backend", SERVERS, SNIPPET)
-    },
-    FamilyKey {
-        to: KeyTarget::Group(&[
-            "request-headers",
-            "response-headers",
-            "remove-request-headers",
-            "remove-response-headers",
-            "rewrite-rules",
-            "balance",
-            "timeout-server",
-        ]),
-        ..differs("config-backend-early", SERVERS, SNIPPET)
-    },
-    FamilyKey {
-        to: KeyTarget::Group(&[
-            "request-headers",
-            "response-headers",
-            "remove-request-headers",
-            "remove-response-headers",
-            "rewrite-rules",
-            "balance",
-            "timeout-server",
-        ]),
-        ..differs("config-backend-late", SERVERS, SNIPPET)
-    },
-    finding("config-defaults", CONFIG, "snippets of the operator"),
-    finding("config-frontend", CONFIG, "snippets of the operator"),
-    finding("config-frontend-early", CONFIG, "snippets of the operator"),
-    finding("config-frontend-late", CONFIG, "snippets of the operator"),
-    finding("config-global", CONFIG, "snippets of the operator"),
-    finding("config-peers", CONFIG, "snippets of the operator"),
-    finding("config-proxy", CONFIG, "snippets of the operator"),
-    finding("config-sections", CONFIG, "snippets of the operator"),
-    finding("config-tcp", CONFIG, "snippets of the operator"),
-    finding("config-tcp-service", HOST, "lines of `haproxy.cfg` are printed for nobody"),
-    finding("cookie-key", CONFIG, "not needed"),
-    FamilyKey {
-        value: GO_SWITCH,
-        to: KeyTarget::Group(&["cors-allow-credentials"]),
-        ..differs("cors-allow-credentials", SERVERS, "not where every origin is let in")
-    },
-    FamilyKey { to: KeyTarget::Group(&["cors-allow-headers"]), ..served("cors-allow-headers", SERVERS) },
-    FamilyKey { to: KeyTarget::Group(&["cors-allow-methods"]), ..served("cors-allow-methods", SERVERS) },
-    FamilyKey {
-        to: KeyTarget::Group(&["cors-allow-origin"]),
-        ..differs(
-            "cors-allow-origin",
-            SERVERS,
-            "`*` instead of the very origin; a list with an element that is wrong lets none in",
-        )
-    },
-    FamilyKey {
-        to: KeyTarget::Group(&["cors-allow-origin"]),
-        ..differs("cors-allow-origin-regex", SERVERS, "an expression must be one of whole origins")
-    },
-    FamilyKey {
-        value: GO_SWITCH,
-        to: KeyTarget::Group(&["cors-allow-origin", "cors-preflight"]),
-        ..served("cors-enable", SERVERS)
-    },
-    FamilyKey { to: KeyTarget::Group(&["cors-expose-headers"]), ..served("cors-expose-headers", SERVERS) },
-    FamilyKey { value: INTEGER, to: KeyTarget::Group(&["cors-max-age"]), ..served("cors-max-age", SERVERS) },
-    finding("cpu-map", CONFIG, "HAProxy's own default"),
-    FamilyKey {
-        value: GO_SWITCH,
-        ..finding("create-default-frontends", CONFIG, "one frontend for all Ingresses")
-    },
-    finding("cross-namespace-secrets-ca", CONFIG, "never: Secrets and Services of the same namespace alone"),
-    finding("cross-namespace-secrets-crt", CONFIG, "never: Secrets and Services of the same namespace alone"),
-    finding(
-        "cross-namespace-secrets-passwd",
-        CONFIG,
-        "never: Secrets and Services of the same namespace alone",
-    ),
-    finding("cross-namespace-services", CONFIG, "never: Secrets and Services of the same namespace alone"),
-    finding("default-backend-redirect", CONFIG, "an Ingress without rules"),
-    finding("default-backend-redirect-code", CONFIG, "an Ingress without rules"),
-    FamilyKey {
-        wrong: WrongValue::Deny,
-        to: KeyTarget::Group(&["deny-from"]),
-        ..differs("denylist-source-range", SERVERS, "a list with an element that is wrong lets nobody in")
-    },
-    finding("dns-accepted-payload-size", CONFIG, "resolvers of the cluster"),
-    finding("dns-cluster-domain", CONFIG, "resolvers of the cluster"),
-    finding("dns-hold-obsolete", CONFIG, "resolvers of the cluster"),
-    finding("dns-hold-valid", CONFIG, "resolvers of the cluster"),
-    finding("dns-resolvers", CONFIG, "resolvers of the cluster"),
-    finding("dns-timeout-retry", CONFIG, "resolvers of the cluster"),
-    FamilyKey {
-        value: GO_SWITCH,
-        ..finding("drain-support", CONFIG, "endpoints that end get no new requests")
-    },
-    FamilyKey {
-        value: GO_SWITCH,
-        ..finding("drain-support-redispatch", CONFIG, "endpoints that end get no new requests")
-    },
-    served("dynamic-scaling", SERVERS),
-    FamilyKey { value: GO_SWITCH, ..finding("external-has-lua", CONFIG, "not needed") },
-    finding("fcgi-app", SERVERS, "FastCGI is not spoken: a web server beside the pod"),
-    finding("fcgi-enabled-apps", CONFIG, "FastCGI is not spoken"),
-    finding("forwardfor", CONFIG, "`trustedProxies`"),
-    finding("fronting-proxy-port", CONFIG, "`trustedProxies`"),
-    served("groupname", CONFIG),
-    FamilyKey {
-        to: KeyTarget::Alias("request-set-headers"),
-        ..differs(
-            "headers",
-            SERVERS,
-            "of expressions `%[...]` those of namespace, Service, client, host, path, TLS and request id",
-        )
-    },
-    finding("health-check-addr", SERVERS, "Kubernetes' readiness decides: give the pods a readinessProbe"),
-    FamilyKey { to: KeyTarget::Group(&["health-check-fall"]), ..served("health-check-fall-count", SERVERS) },
-    FamilyKey {
-        value: TIME,
-        to: KeyTarget::Group(&["health-check-interval"]),
-        ..served("health-check-interval", SERVERS)
-    },
-    FamilyKey { to: KeyTarget::Group(&["health-check-port"]), ..served("health-check-port", SERVERS) },
-    FamilyKey { to: KeyTarget::Group(&["health-check-rise"]), ..served("health-check-rise-count", SERVERS) },
-    FamilyKey {
-        to: KeyTarget::Group(&["health-check", "health-check-method", "health-check-path"]),
-        ..differs(
-            "health-check-uri",
-            SERVERS,
-            "with OPTIONS, as there, or the method in front of it; without it and the other keys Kubernetes' readiness decides",
-        )
-    },
-    finding("healthz-port", CONFIG, "`healthPort`"),
-    FamilyKey { value: GO_SWITCH, to: KeyTarget::Group(&["hsts-max-age"]), ..served("hsts", SERVERS) },
-    FamilyKey {
-        value: GO_SWITCH,
-        to: KeyTarget::Group(&["hsts-subdomains"]),
-        ..served("hsts-include-subdomains", SERVERS)
-    },
-    FamilyKey { value: INTEGER, to: KeyTarget::Group(&["hsts-max-age"]), ..served("hsts-max-age", SERVERS) },
-    FamilyKey {
-        value: GO_SWITCH,
-        to: KeyTarget::Group(&["hsts-preload"]),
-        ..served("hsts-preload", SERVERS)
-    },
-    finding(
-        "http-frontend",
-        HOST,
-        "one frontend for all Ingresses: nothing is served of one that asks for another",
-    ),
-    finding("http-frontends", CONFIG, "one frontend for all Ingresses"),
-    FamilyKey {
-        wrong: WrongValue::Deny,
-        to: KeyTarget::Group(&["match-headers"]),
-        ..differs("http-header-match", INGRESS, CONDITION)
-    },
-    FamilyKey {
-        wrong: WrongValue::Deny,
-        to: KeyTarget::Group(&["match-headers-regex"]),
-        ..differs("http-header-match-regex", INGRESS, CONDITION)
-    },
-    finding("http-log-format", CONFIG, "`accessLog`"),
-    FamilyKey { value: GO_SWITCH, ..finding("http-passthrough", CONFIG, "`trustedProxies`") },
-    finding("http-passthrough-port", CONFIG, "`trustedProxies`"),
-    finding("http-port", CONFIG, "ports of the chart"),
-    finding("http-response-200", SERVERS, "snippets `frontend-*` of the operator"),
-    finding("http-response-400", SERVERS, "`error-pages` of the Ingress, `errorPages` for all"),
-    finding("http-response-401", SERVERS, "`error-pages` of the Ingress, `errorPages` for all"),
-    finding("http-response-403", SERVERS, "`error-pages` of the Ingress, `errorPages` for all"),
-    finding("http-response-404", SERVERS, "a file `404.http` of the operator"),
-    finding("http-response-405", SERVERS, "`error-pages` of the Ingress, `errorPages` for all"),
-    finding("http-response-407", SERVERS, "`error-pages` of the Ingress, `errorPages` for all"),
-    finding("http-response-408", SERVERS, "`error-pages` of the Ingress, `errorPages` for all"),
-    finding("http-response-410", SERVERS, "`error-pages` of the Ingress, `errorPages` for all"),
-    finding("http-response-413", SERVERS, "`error-pages` of the Ingress, `errorPages` for all"),
-    finding("http-response-421", SERVERS, "`error-pages` of the Ingress, `errorPages` for all"),
-    finding("http-response-425", SERVERS, "`error-pages` of the Ingress, `errorPages` for all"),
-    finding("http-response-429", SERVERS, "`error-pages` of the Ingress, `errorPages` for all"),
-    finding("http-response-495", SERVERS, "`auth-tls-error-page` leads to a page"),
-    finding("http-response-496", SERVERS, "`auth-tls-error-page` leads to a page"),
-    finding("http-response-500", SERVERS, "`error-pages` of the Ingress, `errorPages` for all"),
-    finding("http-response-501", SERVERS, "`error-pages` of the Ingress, `errorPages` for all"),
-    finding("http-response-502", SERVERS, "`error-pages` of the Ingress, `errorPages` for all"),
-    finding("http-response-503", SERVERS, "`error-pages` of the Ingress, `errorPages` for all"),
-    finding("http-response-504", SERVERS, "`error-pages` of the Ingress, `errorPages` for all"),
-    finding("http-response-prometheus-root", CONFIG, "snippets `frontend-*` of the operator"),
-    finding("https-log-format", CONFIG, "`accessLog`"),
-    finding("https-port", CONFIG, "ports of the chart"),
-    finding("https-to-http-port", CONFIG, "`trustedProxies`"),
-    finding("initial-weight", SERVERS, "servers have the same weight"),
-    FamilyKey {
-        value: INTEGER,
-        to: KeyTarget::Group(&["concurrency-limit"]),
-        ..differs(
-            "limit-connections",
-            SERVERS,
-            "each Ingress counts for itself, and clients of IPv6 by their /64",
-        )
-    },
-    FamilyKey {
-        value: INTEGER,
-        to: KeyTarget::Group(&["rate-limit"]),
-        ..differs("limit-rps", SERVERS, "each Ingress counts for itself, and clients of IPv6 by their /64")
-    },
-    FamilyKey {
-        to: KeyTarget::Group(&["rate-limit-exempt", "concurrency-limit-exempt"]),
-        ..differs("limit-whitelist", SERVERS, "for what of it is no network the limits count")
-    },
-    FamilyKey { value: GO_SWITCH, ..finding("load-server-state", CONFIG, "not needed") },
-    FamilyKey { value: GO_SWITCH, ..served("master-exit-on-failure", CONFIG) },
-    finding(
-        "max-connections",
-        CONFIG,
-        "`maxConnections` in extraContext, the connections that each HAProxy has",
-    ),
-    FamilyKey {
-        value: INTEGER,
-        to: KeyTarget::Group(&["max-connections"]),
-        ..served("maxconn-server", SERVERS)
-    },
-    FamilyKey { value: INTEGER, to: KeyTarget::Group(&["max-queue"]), ..served("maxqueue-server", SERVERS) },
-    finding("modsecurity-args", CONFIG, "a web application firewall behind HAProxy"),
-    finding("modsecurity-endpoints", CONFIG, "a web application firewall behind HAProxy"),
-    finding("modsecurity-timeout-hello", CONFIG, "a web application firewall behind HAProxy"),
-    finding("modsecurity-timeout-idle", CONFIG, "a web application firewall behind HAProxy"),
-    finding("modsecurity-timeout-processing", CONFIG, "a web application firewall behind HAProxy"),
-    FamilyKey {
-        value: GO_SWITCH,
-        ..finding("modsecurity-use-coraza", CONFIG, "a web application firewall behind HAProxy")
-    },
-    finding("nbthread", CONFIG, "HAProxy's own default"),
-    finding("no-redirect-locations", CONFIG, "ssl-redirect: \"false\" on the Ingress of that path"),
-    FamilyKey { to: KeyTarget::Group(&["ssl-redirect"]), ..served("no-tls-redirect-locations", CONFIG) },
-    FamilyKey {
-        wrong: WrongValue::Deny,
-        to: KeyTarget::Group(&["auth-url", "auth-method", "auth-signin", "auth-signin-always"]),
-        ..differs(
-            "oauth",
-            SERVERS,
-            "where no Ingress of the namespace has the path at the host all requests get 503, theirs 403; a program that is not known lets nobody in",
-        )
-    },
-    FamilyKey {
-        to: KeyTarget::Group(&["auth-response-headers"]),
-        ..differs("oauth-headers", SERVERS, "a header is filled from the one of its own name")
-    },
-    FamilyKey {
-        wrong: WrongValue::Deny,
-        ..differs("oauth-uri-prefix", SERVERS, "it must have `auth` in it")
-    },
-    finding("original-forwarded-for-hdr", CONFIG, "`trustedProxies`"),
-    FamilyKey { to: KeyTarget::Group(&["path-type"]), ..served("path-type", INGRESS) },
-    finding("path-type-order", CONFIG, "an exact path, then what begins with the most characters"),
-    finding("peers-name", CONFIG, "rate-limit and concurrency-limit"),
-    finding("peers-port", CONFIG, "rate-limit and concurrency-limit"),
-    finding("peers-table", SERVERS, "rate-limit and concurrency-limit"),
-    finding("peers-table-global", CONFIG, "rate-limit and concurrency-limit"),
-    finding("prometheus-port", CONFIG, "`healthPort`"),
-    FamilyKey { value: SIZE, to: KeyTarget::Group(&["max-body-size"]), ..served("proxy-body-size", SERVERS) },
-    FamilyKey { to: KeyTarget::Group(&["proxy-protocol"]), ..served("proxy-protocol", ANNOTATED) },
-    finding("real-ip-hdr", CONFIG, "X-Real-IP"),
-    FamilyKey {
-        to: KeyTarget::Group(&["redirect-code"]),
-        ..differs(
-            "redirect-from",
-            HOST,
-            "to the first host of the Ingress that is no wildcard, as far as nobody has routes there",
-        )
-    },
-    FamilyKey {
-        value: INTEGER,
-        to: KeyTarget::Group(&["redirect-code"]),
-        ..served("redirect-from-code", CONFIG)
-    },
-    finding("redirect-from-regex", HOST, "an Ingress for those hosts with redirect-to"),
-    FamilyKey {
-        to: KeyTarget::Group(&["redirect-to"]),
-        ..differs("redirect-to", INGRESS, "the Service must be there")
-    },
-    FamilyKey {
-        value: INTEGER,
-        to: KeyTarget::Group(&["redirect-code"]),
-        ..served("redirect-to-code", CONFIG)
-    },
-    FamilyKey {
-        to: KeyTarget::Group(&["add-request-headers"]),
-        ..differs(
-            "request-add-headers",
-            SERVERS,
-            "of expressions `%[...]` those of namespace, Service, client, host, path, TLS and request id",
-        )
-    },
-    FamilyKey { to: KeyTarget::Group(&["remove-request-headers"]), ..served("request-del-headers", SERVERS) },
-    FamilyKey {
-        to: KeyTarget::Group(&["request-headers"]),
-        ..differs(
-            "request-set-headers",
-            SERVERS,
-            "of expressions `%[...]` those of namespace, Service, client, host, path, TLS and request id",
-        )
-    },
-    FamilyKey {
-        to: KeyTarget::Group(&["add-response-headers"]),
-        ..differs(
-            "response-add-headers",
-            SERVERS,
-            "of expressions `%[...]` those of namespace, Service, client, host, path, TLS and request id",
-        )
-    },
-    FamilyKey {
-        to: KeyTarget::Group(&["remove-response-headers"]),
-        ..served("response-del-headers", SERVERS)
-    },
-    FamilyKey {
-        to: KeyTarget::Group(&["response-headers"]),
-        ..differs(
-            "response-set-headers",
-            SERVERS,
-            "of expressions `%[...]` those of namespace, Service, client, host, path, TLS and request id",
-        )
-    },
-    FamilyKey {
-        to: KeyTarget::Group(&["rewrite-target"]),
-        ..differs("rewrite-target", SERVERS, "a path that differs by case is rewritten, too")
-    },
-    FamilyKey { value: GO_SWITCH, to: KeyTarget::Group(&["protocol"]), ..served("secure-backends", SERVERS) },
-    FamilyKey {
-        wrong: WrongValue::Deny,
-        to: KeyTarget::Group(&["server-certificate-secret"]),
-        ..differs(
-            "secure-crt-secret",
-            SERVERS,
-            "of its own namespace; without the Secret there are no servers",
-        )
-    },
-    FamilyKey {
-        to: KeyTarget::Group(&["server-tls-name"]),
-        ..differs("secure-sni", SERVERS, "`sni` is the host of the request")
-    },
-    FamilyKey {
-        wrong: WrongValue::Deny,
-        to: KeyTarget::Group(&["server-ca-secret"]),
-        ..differs(
-            "secure-verify-ca-secret",
-            SERVERS,
-            "of its own namespace, without ca.crl; without the Secret there are no servers",
-        )
-    },
-    FamilyKey {
-        to: KeyTarget::Group(&["server-tls-name"]),
-        ..differs("secure-verify-hostname", SERVERS, "the name is asked for (SNI), too")
-    },
-    differs("server-alias", HOST, "for the first rule, as far as no Ingress asks for the same there"),
-    finding("server-alias-regex", HOST, "hosts, or a wildcard, in spec.rules"),
-    FamilyKey {
-        value: GO_SWITCH,
-        to: KeyTarget::Group(&["connect-to"]),
-        ..served("service-upstream", SERVERS)
-    },
-    FamilyKey {
-        to: KeyTarget::Group(&["affinity-cookie-domain"]),
-        ..served("session-cookie-domain", SERVERS)
-    },
-    FamilyKey {
-        value: GO_SWITCH,
-        ..differs("session-cookie-dynamic", SERVERS, "of the server's name in any case")
-    },
-    FamilyKey {
-        same: &["indirect nocache httponly"],
-        ..differs(
-            "session-cookie-keywords",
-            SERVERS,
-            "`indirect nocache httponly` are so; with others these stand all the same",
-        )
-    },
-    FamilyKey {
-        to: KeyTarget::Group(&["affinity-cookie-name"]),
-        ..differs("session-cookie-name", SERVERS, "HttpOnly, and Secure over HTTPS")
-    },
-    FamilyKey {
-        value: GO_SWITCH,
-        same: &["false"],
-        ..differs(
-            "session-cookie-preserve",
-            SERVERS,
-            "false is so; with true the cookie is HAProxy's own, too",
-        )
-    },
-    FamilyKey {
-        value: GO_SWITCH,
-        to: KeyTarget::Group(&["affinity-cookie-same-site"]),
-        ..served("session-cookie-same-site", SERVERS)
-    },
-    FamilyKey {
-        value: GO_SWITCH,
-        same: &["false"],
-        ..differs(
-            "session-cookie-shared",
-            SERVERS,
-            "false is so; with true the cookie is for the host alone, too: session-cookie-domain has it for several",
-        )
-    },
-    FamilyKey {
-        same: &["insert"],
-        ..differs(
-            "session-cookie-strategy",
-            SERVERS,
-            "insert is so; with prefix and rewrite the cookie is inserted, too",
-        )
-    },
-    FamilyKey {
-        same: &["server-name"],
-        ..differs(
-            "session-cookie-value-strategy",
-            SERVERS,
-            "server-name is so; with pod-uid the value is made of the server's name, too",
-        )
-    },
-    served("slots-min-free", SERVERS),
-    finding("source-address-intf", SERVERS, "HAProxy pods have one address"),
-    FamilyKey {
-        value: GO_SWITCH,
-        to: KeyTarget::Group(&["ssl-redirect"]),
-        ..served("ssl-always-add-https", HOST)
-    },
-    FamilyKey {
-        value: GO_SWITCH,
-        to: KeyTarget::Group(&["ssl-redirect"]),
-        ..served("ssl-always-follow-redirect", HOST)
-    },
-    finding(
-        "ssl-cipher-suites",
-        HOST,
-        "the suites of TLS 1.3 are those of the setting for all hosts; tls-ciphers has those of TLS 1.2",
-    ),
-    finding("ssl-cipher-suites-backend", SERVERS, "HAProxy's own defaults"),
-    FamilyKey {
-        to: KeyTarget::Group(&["tls-ciphers"]),
-        ..differs(
-            "ssl-ciphers",
-            HOST,
-            "for hosts that the Ingress brings certificates for, and of the ciphers those that tls-ciphers has",
-        )
-    },
-    finding("ssl-ciphers-backend", SERVERS, "HAProxy's own defaults"),
-    finding("ssl-dh-default-max-size", CONFIG, "HAProxy's own default"),
-    finding("ssl-dh-param", CONFIG, "HAProxy's own default"),
-    finding("ssl-engine", CONFIG, "not there"),
-    FamilyKey { value: GO_SWITCH, ..finding("ssl-fingerprint-lower", SERVERS, "client-certificate-headers") },
-    finding("ssl-fingerprint-sha2-bits", SERVERS, "client-certificate-headers"),
-    finding("ssl-headers-prefix", CONFIG, "client-certificate-headers"),
-    FamilyKey { value: GO_SWITCH, ..finding("ssl-mode-async", CONFIG, "not there") },
-    FamilyKey {
-        to: KeyTarget::Group(&["tls-min-version"]),
-        ..differs(
-            "ssl-options",
-            CONFIG,
-            "of its options those that say which versions of TLS there are, for hosts that Ingresses bring certificates for; `sslMinVersion` is for all",
-        )
-    },
-    finding("ssl-options-backend", SERVERS, "HAProxy's own defaults"),
-    FamilyKey {
-        to: KeyTarget::Group(&["tls-min-version"]),
-        ..differs(
-            "ssl-options-host",
-            HOST,
-            "of its options those that say which versions of TLS there are, for hosts that the Ingress brings certificates for",
-        )
-    },
-    FamilyKey {
-        value: GO_SWITCH,
-        to: KeyTarget::Group(&["ssl-passthrough"]),
-        ..differs(
-            "ssl-passthrough",
-            HOST,
-            "with the setting passthrough, for hosts of its own namespace; without it requests get 503",
-        )
-    },
-    FamilyKey {
-        to: KeyTarget::Group(&["ssl-passthrough-http-port"]),
-        ..differs("ssl-passthrough-http-port", HOST, "a number, no name")
-    },
-    FamilyKey {
-        value: GO_SWITCH,
-        to: KeyTarget::Group(&["ssl-redirect"]),
-        ..differs(
-            "ssl-redirect",
-            SERVERS,
-            "without the port that the client may have named, and for hosts below a wildcard of spec.tls, too",
-        )
-    },
-    FamilyKey {
-        value: INTEGER,
-        to: KeyTarget::Group(&["ssl-redirect-code"]),
-        ..served("ssl-redirect-code", CONFIG)
-    },
-    finding("stats-auth", CONFIG, "`healthPort`"),
-    finding("stats-port", CONFIG, "`healthPort`"),
-    FamilyKey { value: GO_SWITCH, ..finding("stats-proxy-protocol", CONFIG, "`healthPort`") },
-    finding("stats-ssl-cert", CONFIG, "`healthPort`"),
-    FamilyKey { value: GO_SWITCH, ..served("strict-host", CONFIG) },
-    finding("syslog-endpoint", CONFIG, "standard output, `accessLog`"),
-    finding("syslog-format", CONFIG, "standard output, `accessLog`"),
-    finding("syslog-length", CONFIG, "standard output, `accessLog`"),
-    finding("syslog-tag", CONFIG, "standard output, `accessLog`"),
-    finding("tcp-log-format", CONFIG, "`accessLog`"),
-    finding("tcp-service-log-format", HOST, "a TCP section of the operator"),
-    FamilyKey {
-        value: INTEGER,
-        ..finding(
-            "tcp-service-port",
-            HOST,
-            "`tcp-ports` of the Service, at a port of `tcpPorts`; nothing of the Ingress is served",
-        )
-    },
-    FamilyKey {
-        value: GO_SWITCH,
-        ..finding(
-            "tcp-service-proxy-protocol",
-            HOST,
-            "`PROXY` in a row of the ConfigMap that `tcpServices` names",
-        )
-    },
-    finding("timeout-client", CONFIG, "`timeouts.client`"),
-    finding("timeout-client-fin", CONFIG, "`timeouts.client`"),
-    FamilyKey { value: TIME, to: KeyTarget::Option("timeout-connect"), ..served("timeout-connect", SERVERS) },
-    finding("timeout-http-request", SERVERS, "`timeouts.request`"),
-    finding("timeout-keep-alive", SERVERS, "`timeouts.keepAlive`"),
-    FamilyKey { value: TIME, to: KeyTarget::Option("timeout-queue"), ..served("timeout-queue", SERVERS) },
-    FamilyKey { value: TIME, to: KeyTarget::Option("timeout-server"), ..served("timeout-server", SERVERS) },
-    finding("timeout-server-fin", SERVERS, "HAProxy's own"),
-    finding("timeout-stop", CONFIG, "hard-stop-after 30m"),
-    FamilyKey { value: TIME, to: KeyTarget::Option("timeout-tunnel"), ..served("timeout-tunnel", SERVERS) },
-    FamilyKey {
-        to: KeyTarget::Group(&["tls-alpn"]),
-        ..differs(
-            "tls-alpn",
-            HOST,
-            "of `h2` and `http/1.1`, for hosts that the Ingress brings certificates for",
-        )
-    },
-    FamilyKey { value: GO_SWITCH, ..served("use-chroot", CONFIG) },
-    FamilyKey { value: GO_SWITCH, ..served("use-cpu-map", CONFIG) },
-    FamilyKey { value: GO_SWITCH, ..finding("use-forwarded-proto", CONFIG, "`trustedProxies`") },
-    FamilyKey { value: GO_SWITCH, ..served("use-haproxy-user", CONFIG) },
-    FamilyKey { value: GO_SWITCH, ..finding("use-proxy-protocol", CONFIG, "`proxyProtocol`") },
-    finding("use-resolver", SERVERS, "requests go to the endpoints"),
-    served("username", CONFIG),
-    FamilyKey { value: GO_SWITCH, ..served("var-namespace", HOST) },
-    finding("waf", SERVERS, "a web application firewall behind HAProxy"),
-    finding("waf-mode", SERVERS, "see waf"),
-    FamilyKey {
-        wrong: WrongValue::Deny,
-        to: KeyTarget::Alias("allowlist-source-range"),
-        ..differs(
-            "whitelist-source-range",
-            SERVERS,
-            "what is no network is left out, and a list without one lets nobody in",
-        )
-    },
-    served("worker-max-reloads", CONFIG),
+    key("acme-emails").at(CONFIG).cannot("cert-manager"),
+    key("acme-endpoint").at(CONFIG).cannot("cert-manager"),
+    key("acme-expiring").at(CONFIG).cannot("cert-manager"),
+    key("acme-preferred-chain").at(HOST).cannot("cert-manager"),
+    key("acme-shared").reads(GO_SWITCH).at(CONFIG).cannot("cert-manager"),
+    key("acme-terms-agreed").reads(GO_SWITCH).at(CONFIG).cannot("cert-manager"),
+    key("affinity").at(ANNOTATED).may_set(&["affinity"]),
+    key("agent-check-addr").at(SERVERS).cannot("an agent is asked at the address of its server"),
+    key("agent-check-interval").reads(TIME).at(SERVERS).may_set(&["agent-check-interval"]),
+    key("agent-check-port").at(SERVERS).may_set(&["agent-check-port"]),
+    key("agent-check-send").at(SERVERS).cannot("an agent is told nothing, it answers as soon as there is a connection"),
+    key("allow-local-bind").reads(GO_SWITCH).at(CONFIG).cannot("not needed"),
+    key("allowlist-source-header").at(SERVERS).cannot("`trustedProxies` says whose X-Forwarded-For counts: anybody can send a header; beside lists of clients another header lets nobody in"),
+    key("allowlist-source-range").at(SERVERS).may_set(&["allow-from", "deny-from"]).wrong(Deny).differs("what is no network is left out, and a list without one lets nobody in"),
+    key("app-root").at(HOST).sets("app-root").differs("of the hosts' routes of its namespace"),
+    key("assign-backend-server-id").reads(GO_SWITCH).at(SERVERS),
+    key("auth-external-placement").at(SERVERS).differs("makes no difference"),
+    key("auth-headers-fail").at(SERVERS).differs("clients get the headers of the answer"),
+    key("auth-headers-request").at(SERVERS).may_set(&["auth-request-headers"]).differs("names, without `*` in them"),
+    key("auth-headers-succeed").at(SERVERS).may_set(&["auth-response-headers"]).differs("`*` stands at the end of a name alone; with `*`, and so without the key, none of the connection, of the body, of addresses (`X-Forwarded-For` and the like) and for clients; what clients send by the names that oauth2-proxy, Authelia, Authentik, Vouch and Pomerium use is removed"),
+    key("auth-log-format").at(CONFIG).cannot("`accessLog`"),
+    key("auth-method").at(SERVERS).may_set(&["auth-method"]).differs("GET, HEAD, POST, PUT and DELETE; `*` and others are GET"),
+    key("auth-proxy").at(CONFIG).cannot("not needed"),
+    key("auth-realm").at(SERVERS).may_set(&["auth-realm"]),
+    key("auth-secret").at(SERVERS).may_set(&["auth-secret"]).wrong(Deny).differs("of its own namespace; without the Secret nobody gets in"),
+    key("auth-signin").at(SERVERS).may_set(&["auth-signin", "auth-signin-always"]).differs("of expressions those of host, path and URL"),
+    key("auth-tls-cert-header").reads(GO_SWITCH).at(SERVERS).may_set(&["client-certificate-headers"]),
+    key("auth-tls-default-secret").at(CONFIG).cannot("client-ca-secret of each Ingress"),
+    key("auth-tls-error-page").at(HOST).may_set(&["client-certificate-error-page"]).differs("for clients without a certificate"),
+    key("auth-tls-secret").at(HOST).may_set(&["client-ca-secret", "client-certificate-headers"]).wrong(Deny).differs("asked of all routes of its namespace on the host; X-SSL-Client-CN, -DN and -SHA1 stand without quotation marks, the DN is as in RFC 2253, and without a certificate none of them is sent"),
+    key("auth-tls-strict").reads(GO_SWITCH).at(HOST).differs("always true"),
+    key("auth-tls-verify-client").at(HOST).may_set(&["client-certificate"]).differs("`optional_no_ca` is `optional`"),
+    key("auth-url").at(SERVERS).may_set(&["auth-url"]).wrong(Deny).differs("no answer, and one of 500 or above, is 503"),
+    alias("backend-check-interval", "health-check-interval").at(SERVERS),
+    key("backend-protocol").at(SERVERS).may_set(&["protocol"]).differs("no FastCGI"),
+    key("backend-server-naming").at(SERVERS),
+    key("backend-server-slots-increment").at(SERVERS),
+    key("balance-algorithm").at(SERVERS).may_set(&["balance", "balance-hash"]).differs("of `uri`, `url_param` and `hdr` by a hash that is consistent, with their first argument; `first`, `static-rr` and `rdp-cookie` are not there"),
+    key("bind-fronting-proxy").at(CONFIG).cannot("`bindAddresses`, ports of the chart"),
+    key("bind-http").at(CONFIG).cannot("`bindAddresses`, ports of the chart"),
+    key("bind-http-passthrough").at(CONFIG).cannot("`bindAddresses`, ports of the chart"),
+    key("bind-https").at(CONFIG).cannot("`bindAddresses`, ports of the chart"),
+    key("bind-ip-addr-healthz").at(CONFIG).cannot("`bindAddresses`, ports of the chart"),
+    key("bind-ip-addr-http").at(CONFIG).cannot("`bindAddresses`, ports of the chart"),
+    key("bind-ip-addr-prometheus").at(CONFIG).cannot("`bindAddresses`, ports of the chart"),
+    key("bind-ip-addr-stats").at(CONFIG).cannot("`bindAddresses`, ports of the chart"),
+    key("bind-ip-addr-tcp").at(CONFIG).cannot("`bindAddresses`, ports of the chart"),
+    key("blue-green-balance").at(SERVERS).cannot("weights and canary-* of the Ingress choose between Services"),
+    key("blue-green-cookie").at(SERVERS).cannot("weights and canary-* of the Ingress choose between Services"),
+    alias("blue-green-deploy", "blue-green-balance").at(SERVERS).cannot("weights and canary-* of the Ingress choose between Services"),
+    key("blue-green-header").at(SERVERS).cannot("weights and canary-* of the Ingress choose between Services"),
+    key("blue-green-mode").at(SERVERS).cannot("weights and canary-* of the Ingress choose between Services"),
+    key("cert-signer").at(HOST).cannot("cert-manager"),
+    key("close-sessions-duration").at(CONFIG),
+    key("config-backend").at(SERVERS).may_set(BY_LINES).differs(LINES),
+    key("config-backend-early").at(SERVERS).may_set(BY_LINES).differs(LINES),
+    key("config-backend-late").at(SERVERS).may_set(BY_LINES).differs(LINES),
+    key("config-defaults").at(CONFIG).cannot("snippets of the operator"),
+    key("config-frontend").at(CONFIG).cannot("snippets of the operator"),
+    key("config-frontend-early").at(CONFIG).cannot("snippets of the operator"),
+    key("config-frontend-late").at(CONFIG).cannot("snippets of the operator"),
+    key("config-global").at(CONFIG).cannot("snippets of the operator"),
+    key("config-peers").at(CONFIG).cannot("snippets of the operator"),
+    key("config-proxy").at(CONFIG).cannot("snippets of the operator"),
+    key("config-sections").at(CONFIG).cannot("snippets of the operator"),
+    key("config-tcp").at(CONFIG).cannot("snippets of the operator"),
+    key("config-tcp-service").at(HOST).cannot("lines of `haproxy.cfg` are printed for nobody"),
+    key("cookie-key").at(CONFIG).cannot("not needed"),
+    key("cors-allow-credentials").reads(GO_SWITCH).at(SERVERS).may_set(&["cors-allow-credentials"]).differs("not where every origin is let in"),
+    key("cors-allow-headers").at(SERVERS).may_set(&["cors-allow-headers"]),
+    key("cors-allow-methods").at(SERVERS).may_set(&["cors-allow-methods"]),
+    key("cors-allow-origin").at(SERVERS).may_set(&["cors-allow-origin"]).differs("`*` instead of the very origin; a list with an element that is wrong lets none in"),
+    key("cors-allow-origin-regex").at(SERVERS).may_set(&["cors-allow-origin"]).differs("an expression must be one of whole origins"),
+    key("cors-enable").reads(GO_SWITCH).at(SERVERS).may_set(&["cors-allow-origin", "cors-preflight"]),
+    key("cors-expose-headers").at(SERVERS).may_set(&["cors-expose-headers"]),
+    key("cors-max-age").reads(INTEGER).at(SERVERS).may_set(&["cors-max-age"]),
+    key("cpu-map").at(CONFIG).cannot("HAProxy's own default"),
+    key("create-default-frontends").reads(GO_SWITCH).at(CONFIG).cannot("one frontend for all Ingresses"),
+    key("cross-namespace-secrets-ca").at(CONFIG).cannot("never: Secrets and Services of the same namespace alone"),
+    key("cross-namespace-secrets-crt").at(CONFIG).cannot("never: Secrets and Services of the same namespace alone"),
+    key("cross-namespace-secrets-passwd").at(CONFIG).cannot("never: Secrets and Services of the same namespace alone"),
+    key("cross-namespace-services").at(CONFIG).cannot("never: Secrets and Services of the same namespace alone"),
+    key("default-backend-redirect").at(CONFIG).cannot("an Ingress without rules"),
+    key("default-backend-redirect-code").at(CONFIG).cannot("an Ingress without rules"),
+    key("denylist-source-range").at(SERVERS).may_set(&["deny-from"]).wrong(Deny).differs("a list with an element that is wrong lets nobody in"),
+    key("dns-accepted-payload-size").at(CONFIG).cannot("resolvers of the cluster"),
+    key("dns-cluster-domain").at(CONFIG).cannot("resolvers of the cluster"),
+    key("dns-hold-obsolete").at(CONFIG).cannot("resolvers of the cluster"),
+    key("dns-hold-valid").at(CONFIG).cannot("resolvers of the cluster"),
+    key("dns-resolvers").at(CONFIG).cannot("resolvers of the cluster"),
+    key("dns-timeout-retry").at(CONFIG).cannot("resolvers of the cluster"),
+    key("drain-support").reads(GO_SWITCH).at(CONFIG).cannot("endpoints that end get no new requests"),
+    key("drain-support-redispatch").reads(GO_SWITCH).at(CONFIG).cannot("endpoints that end get no new requests"),
+    key("dynamic-scaling").at(SERVERS),
+    key("external-has-lua").reads(GO_SWITCH).at(CONFIG).cannot("not needed"),
+    key("fcgi-app").at(SERVERS).cannot("FastCGI is not spoken: a web server beside the pod"),
+    key("fcgi-enabled-apps").at(CONFIG).cannot("FastCGI is not spoken"),
+    key("forwardfor").at(CONFIG).cannot("`trustedProxies`"),
+    key("fronting-proxy-port").at(CONFIG).cannot("`trustedProxies`"),
+    key("groupname").at(CONFIG),
+    alias("headers", "request-set-headers").at(SERVERS).differs("of expressions `%[...]` those of namespace, Service, client, host, path, TLS and request id"),
+    key("health-check-addr").at(SERVERS).cannot("Kubernetes' readiness decides: give the pods a readinessProbe"),
+    key("health-check-fall-count").at(SERVERS).may_set(&["health-check-fall"]),
+    key("health-check-interval").reads(TIME).at(SERVERS).may_set(&["health-check-interval"]),
+    key("health-check-port").at(SERVERS).may_set(&["health-check-port"]),
+    key("health-check-rise-count").at(SERVERS).may_set(&["health-check-rise"]),
+    key("health-check-uri").at(SERVERS).may_set(&["health-check", "health-check-method", "health-check-path"]).differs("with OPTIONS, as there, or the method in front of it; without it and the other keys Kubernetes' readiness decides"),
+    key("healthz-port").at(CONFIG).cannot("`healthPort`"),
+    key("hsts").reads(GO_SWITCH).at(SERVERS).may_set(&["hsts-max-age"]),
+    key("hsts-include-subdomains").reads(GO_SWITCH).at(SERVERS).may_set(&["hsts-subdomains"]),
+    key("hsts-max-age").reads(INTEGER).at(SERVERS).may_set(&["hsts-max-age"]),
+    key("hsts-preload").reads(GO_SWITCH).at(SERVERS).may_set(&["hsts-preload"]),
+    key("http-frontend").at(HOST).cannot("one frontend for all Ingresses: nothing is served of one that asks for another"),
+    key("http-frontends").at(CONFIG).cannot("one frontend for all Ingresses"),
+    key("http-header-match").may_set(&["match-headers"]).wrong(Deny).differs(CONDITION),
+    key("http-header-match-regex").may_set(&["match-headers-regex"]).wrong(Deny).differs(CONDITION),
+    key("http-log-format").at(CONFIG).cannot("`accessLog`"),
+    key("http-passthrough").reads(GO_SWITCH).at(CONFIG).cannot("`trustedProxies`"),
+    key("http-passthrough-port").at(CONFIG).cannot("`trustedProxies`"),
+    key("http-port").at(CONFIG).cannot("ports of the chart"),
+    key("http-response-200").at(SERVERS).cannot("snippets `frontend-*` of the operator"),
+    key("http-response-400").at(SERVERS).cannot("`error-pages` of the Ingress, `errorPages` for all"),
+    key("http-response-401").at(SERVERS).cannot("`error-pages` of the Ingress, `errorPages` for all"),
+    key("http-response-403").at(SERVERS).cannot("`error-pages` of the Ingress, `errorPages` for all"),
+    key("http-response-404").at(SERVERS).cannot("a file `404.http` of the operator"),
+    key("http-response-405").at(SERVERS).cannot("`error-pages` of the Ingress, `errorPages` for all"),
+    key("http-response-407").at(SERVERS).cannot("`error-pages` of the Ingress, `errorPages` for all"),
+    key("http-response-408").at(SERVERS).cannot("`error-pages` of the Ingress, `errorPages` for all"),
+    key("http-response-410").at(SERVERS).cannot("`error-pages` of the Ingress, `errorPages` for all"),
+    key("http-response-413").at(SERVERS).cannot("`error-pages` of the Ingress, `errorPages` for all"),
+    key("http-response-421").at(SERVERS).cannot("`error-pages` of the Ingress, `errorPages` for all"),
+    key("http-response-425").at(SERVERS).cannot("`error-pages` of the Ingress, `errorPages` for all"),
+    key("http-response-429").at(SERVERS).cannot("`error-pages` of the Ingress, `errorPages` for all"),
+    key("http-response-495").at(SERVERS).cannot("`auth-tls-error-page` leads to a page"),
+    key("http-response-496").at(SERVERS).cannot("`auth-tls-error-page` leads to a page"),
+    key("http-response-500").at(SERVERS).cannot("`error-pages` of the Ingress, `errorPages` for all"),
+    key("http-response-501").at(SERVERS).cannot("`error-pages` of the Ingress, `errorPages` for all"),
+    key("http-response-502").at(SERVERS).cannot("`error-pages` of the Ingress, `errorPages` for all"),
+    key("http-response-503").at(SERVERS).cannot("`error-pages` of the Ingress, `errorPages` for all"),
+    key("http-response-504").at(SERVERS).cannot("`error-pages` of the Ingress, `errorPages` for all"),
+    key("http-response-prometheus-root").at(CONFIG).cannot("snippets `frontend-*` of the operator"),
+    key("https-log-format").at(CONFIG).cannot("`accessLog`"),
+    key("https-port").at(CONFIG).cannot("ports of the chart"),
+    key("https-to-http-port").at(CONFIG).cannot("`trustedProxies`"),
+    key("initial-weight").at(SERVERS).cannot("servers have the same weight"),
+    key("limit-connections").reads(INTEGER).at(SERVERS).may_set(&["concurrency-limit"]).differs("each Ingress counts for itself, and clients of IPv6 by their /64"),
+    key("limit-rps").reads(INTEGER).at(SERVERS).may_set(&["rate-limit"]).differs("each Ingress counts for itself, and clients of IPv6 by their /64"),
+    key("limit-whitelist").at(SERVERS).may_set(&["rate-limit-exempt", "concurrency-limit-exempt"]).differs("for what of it is no network the limits count"),
+    key("load-server-state").reads(GO_SWITCH).at(CONFIG).cannot("not needed"),
+    key("master-exit-on-failure").reads(GO_SWITCH).at(CONFIG),
+    key("max-connections").at(CONFIG).cannot("`maxConnections` in extraContext, the connections that each HAProxy has"),
+    key("maxconn-server").reads(INTEGER).at(SERVERS).may_set(&["max-connections"]),
+    key("maxqueue-server").reads(INTEGER).at(SERVERS).may_set(&["max-queue"]),
+    key("modsecurity-args").at(CONFIG).cannot("a web application firewall behind HAProxy"),
+    key("modsecurity-endpoints").at(CONFIG).cannot("a web application firewall behind HAProxy"),
+    key("modsecurity-timeout-hello").at(CONFIG).cannot("a web application firewall behind HAProxy"),
+    key("modsecurity-timeout-idle").at(CONFIG).cannot("a web application firewall behind HAProxy"),
+    key("modsecurity-timeout-processing").at(CONFIG).cannot("a web application firewall behind HAProxy"),
+    key("modsecurity-use-coraza").reads(GO_SWITCH).at(CONFIG).cannot("a web application firewall behind HAProxy"),
+    key("nbthread").at(CONFIG).cannot("HAProxy's own default"),
+    key("no-redirect-locations").at(CONFIG).cannot("ssl-redirect: \"false\" on the Ingress of that path"),
+    key("no-tls-redirect-locations").at(CONFIG).may_set(&["ssl-redirect"]),
+    key("oauth").at(SERVERS).may_set(&["auth-url", "auth-method", "auth-signin", "auth-signin-always"]).wrong(Deny).differs("where no Ingress of the namespace has the path at the host all requests get 503, theirs 403; a program that is not known lets nobody in"),
+    key("oauth-headers").at(SERVERS).may_set(&["auth-response-headers"]).differs("a header is filled from the one of its own name"),
+    key("oauth-uri-prefix").at(SERVERS).wrong(Deny).differs("it must have `auth` in it"),
+    key("original-forwarded-for-hdr").at(CONFIG).cannot("`trustedProxies`"),
+    key("path-type").may_set(&["path-type"]),
+    key("path-type-order").at(CONFIG).cannot("an exact path, then what begins with the most characters"),
+    key("peers-name").at(CONFIG).cannot("rate-limit and concurrency-limit"),
+    key("peers-port").at(CONFIG).cannot("rate-limit and concurrency-limit"),
+    key("peers-table").at(SERVERS).cannot("rate-limit and concurrency-limit"),
+    key("peers-table-global").at(CONFIG).cannot("rate-limit and concurrency-limit"),
+    key("prometheus-port").at(CONFIG).cannot("`healthPort`"),
+    key("proxy-body-size").reads(SIZE).at(SERVERS).may_set(&["max-body-size"]),
+    key("proxy-protocol").at(ANNOTATED).may_set(&["proxy-protocol"]),
+    key("real-ip-hdr").at(CONFIG).cannot("X-Real-IP"),
+    key("redirect-from").at(HOST).may_set(&["redirect-code"]).differs("to the first host of the Ingress that is no wildcard, as far as nobody has routes there"),
+    key("redirect-from-code").reads(INTEGER).at(CONFIG).may_set(&["redirect-code"]),
+    key("redirect-from-regex").at(HOST).cannot("an Ingress for those hosts with redirect-to"),
+    key("redirect-to").may_set(&["redirect-to"]).differs("the Service must be there"),
+    key("redirect-to-code").reads(INTEGER).at(CONFIG).may_set(&["redirect-code"]),
+    key("request-add-headers").at(SERVERS).may_set(&["add-request-headers"]).differs("of expressions `%[...]` those of namespace, Service, client, host, path, TLS and request id"),
+    key("request-del-headers").at(SERVERS).may_set(&["remove-request-headers"]),
+    key("request-set-headers").at(SERVERS).may_set(&["request-headers"]).differs("of expressions `%[...]` those of namespace, Service, client, host, path, TLS and request id"),
+    key("response-add-headers").at(SERVERS).may_set(&["add-response-headers"]).differs("of expressions `%[...]` those of namespace, Service, client, host, path, TLS and request id"),
+    key("response-del-headers").at(SERVERS).may_set(&["remove-response-headers"]),
+    key("response-set-headers").at(SERVERS).may_set(&["response-headers"]).differs("of expressions `%[...]` those of namespace, Service, client, host, path, TLS and request id"),
+    key("rewrite-target").at(SERVERS).may_set(&["rewrite-target"]).differs("a path that differs by case is rewritten, too"),
+    key("secure-backends").reads(GO_SWITCH).at(SERVERS).may_set(&["protocol"]),
+    key("secure-crt-secret").at(SERVERS).may_set(&["server-certificate-secret"]).wrong(Deny).differs("of its own namespace; without the Secret there are no servers"),
+    key("secure-sni").at(SERVERS).may_set(&["server-tls-name"]).differs("`sni` is the host of the request"),
+    key("secure-verify-ca-secret").at(SERVERS).may_set(&["server-ca-secret"]).wrong(Deny).differs("of its own namespace, without ca.crl; without the Secret there are no servers"),
+    key("secure-verify-hostname").at(SERVERS).may_set(&["server-tls-name"]).differs("the name is asked for (SNI), too"),
+    key("server-alias").at(HOST).differs("for the first rule, as far as no Ingress asks for the same there"),
+    key("server-alias-regex").at(HOST).cannot("hosts, or a wildcard, in spec.rules"),
+    key("service-upstream").reads(GO_SWITCH).at(SERVERS).may_set(&["connect-to"]),
+    key("session-cookie-domain").at(SERVERS).may_set(&["affinity-cookie-domain"]),
+    key("session-cookie-dynamic").reads(GO_SWITCH).at(SERVERS).differs("of the server's name in any case"),
+    key("session-cookie-keywords").at(SERVERS).differs("`indirect nocache httponly` are so; with others these stand all the same").same(&["indirect nocache httponly"]),
+    key("session-cookie-name").at(SERVERS).may_set(&["affinity-cookie-name"]).differs("HttpOnly, and Secure over HTTPS"),
+    key("session-cookie-preserve").reads(GO_SWITCH).at(SERVERS).differs("false is so; with true the cookie is HAProxy's own, too").same(&["false"]),
+    key("session-cookie-same-site").reads(GO_SWITCH).at(SERVERS).may_set(&["affinity-cookie-same-site"]),
+    key("session-cookie-shared").reads(GO_SWITCH).at(SERVERS).differs("false is so; with true the cookie is for the host alone, too: session-cookie-domain has it for several").same(&["false"]),
+    key("session-cookie-strategy").at(SERVERS).differs("insert is so; with prefix and rewrite the cookie is inserted, too").same(&["insert"]),
+    key("session-cookie-value-strategy").at(SERVERS).differs("server-name is so; with pod-uid the value is made of the server's name, too").same(&["server-name"]),
+    key("slots-min-free").at(SERVERS),
+    key("source-address-intf").at(SERVERS).cannot("HAProxy pods have one address"),
+    key("ssl-always-add-https").reads(GO_SWITCH).at(HOST).may_set(&["ssl-redirect"]),
+    key("ssl-always-follow-redirect").reads(GO_SWITCH).at(HOST).may_set(&["ssl-redirect"]),
+    key("ssl-cipher-suites").at(HOST).cannot("the suites of TLS 1.3 are those of the setting for all hosts; tls-ciphers has those of TLS 1.2"),
+    key("ssl-cipher-suites-backend").at(SERVERS).cannot("HAProxy's own defaults"),
+    key("ssl-ciphers").at(HOST).may_set(&["tls-ciphers"]).differs("for hosts that the Ingress brings certificates for, and of the ciphers those that tls-ciphers has"),
+    key("ssl-ciphers-backend").at(SERVERS).cannot("HAProxy's own defaults"),
+    key("ssl-dh-default-max-size").at(CONFIG).cannot("HAProxy's own default"),
+    key("ssl-dh-param").at(CONFIG).cannot("HAProxy's own default"),
+    key("ssl-engine").at(CONFIG).cannot("not there"),
+    key("ssl-fingerprint-lower").reads(GO_SWITCH).at(SERVERS).cannot("client-certificate-headers"),
+    key("ssl-fingerprint-sha2-bits").at(SERVERS).cannot("client-certificate-headers"),
+    key("ssl-headers-prefix").at(CONFIG).cannot("client-certificate-headers"),
+    key("ssl-mode-async").reads(GO_SWITCH).at(CONFIG).cannot("not there"),
+    key("ssl-options").at(CONFIG).may_set(&["tls-min-version"]).differs("of its options those that say which versions of TLS there are, for hosts that Ingresses bring certificates for; `sslMinVersion` is for all"),
+    key("ssl-options-backend").at(SERVERS).cannot("HAProxy's own defaults"),
+    key("ssl-options-host").at(HOST).may_set(&["tls-min-version"]).differs("of its options those that say which versions of TLS there are, for hosts that the Ingress brings certificates for"),
+    key("ssl-passthrough").reads(GO_SWITCH).at(HOST).may_set(&["ssl-passthrough"]).differs("with the setting passthrough, for hosts of its own namespace; without it requests get 503"),
+    key("ssl-passthrough-http-port").at(HOST).may_set(&["ssl-passthrough-http-port"]).differs("a number, no name"),
+    key("ssl-redirect").reads(GO_SWITCH).at(SERVERS).may_set(&["ssl-redirect"]).differs("without the port that the client may have named, and for hosts below a wildcard of spec.tls, too"),
+    key("ssl-redirect-code").reads(INTEGER).at(CONFIG).may_set(&["ssl-redirect-code"]),
+    key("stats-auth").at(CONFIG).cannot("`healthPort`"),
+    key("stats-port").at(CONFIG).cannot("`healthPort`"),
+    key("stats-proxy-protocol").reads(GO_SWITCH).at(CONFIG).cannot("`healthPort`"),
+    key("stats-ssl-cert").at(CONFIG).cannot("`healthPort`"),
+    key("strict-host").reads(GO_SWITCH).at(CONFIG),
+    key("syslog-endpoint").at(CONFIG).cannot("standard output, `accessLog`"),
+    key("syslog-format").at(CONFIG).cannot("standard output, `accessLog`"),
+    key("syslog-length").at(CONFIG).cannot("standard output, `accessLog`"),
+    key("syslog-tag").at(CONFIG).cannot("standard output, `accessLog`"),
+    key("tcp-log-format").at(CONFIG).cannot("`accessLog`"),
+    key("tcp-service-log-format").at(HOST).cannot("a TCP section of the operator"),
+    key("tcp-service-port").reads(INTEGER).at(HOST).cannot("`tcp-ports` of the Service, at a port of `tcpPorts`; nothing of the Ingress is served"),
+    key("tcp-service-proxy-protocol").reads(GO_SWITCH).at(HOST).cannot("`PROXY` in a row of the ConfigMap that `tcpServices` names"),
+    key("timeout-client").at(CONFIG).cannot("`timeouts.client`"),
+    key("timeout-client-fin").at(CONFIG).cannot("`timeouts.client`"),
+    key("timeout-connect").reads(TIME).at(SERVERS).sets("timeout-connect"),
+    key("timeout-http-request").at(SERVERS).cannot("`timeouts.request`"),
+    key("timeout-keep-alive").at(SERVERS).cannot("`timeouts.keepAlive`"),
+    key("timeout-queue").reads(TIME).at(SERVERS).sets("timeout-queue"),
+    key("timeout-server").reads(TIME).at(SERVERS).sets("timeout-server"),
+    key("timeout-server-fin").at(SERVERS).cannot("HAProxy's own"),
+    key("timeout-stop").at(CONFIG).cannot("hard-stop-after 30m"),
+    key("timeout-tunnel").reads(TIME).at(SERVERS).sets("timeout-tunnel"),
+    key("tls-alpn").at(HOST).may_set(&["tls-alpn"]).differs("of `h2` and `http/1.1`, for hosts that the Ingress brings certificates for"),
+    key("use-chroot").reads(GO_SWITCH).at(CONFIG),
+    key("use-cpu-map").reads(GO_SWITCH).at(CONFIG),
+    key("use-forwarded-proto").reads(GO_SWITCH).at(CONFIG).cannot("`trustedProxies`"),
+    key("use-haproxy-user").reads(GO_SWITCH).at(CONFIG),
+    key("use-proxy-protocol").reads(GO_SWITCH).at(CONFIG).cannot("`proxyProtocol`"),
+    key("use-resolver").at(SERVERS).cannot("requests go to the endpoints"),
+    key("username").at(CONFIG),
+    key("var-namespace").reads(GO_SWITCH).at(HOST),
+    key("waf").at(SERVERS).cannot("a web application firewall behind HAProxy"),
+    key("waf-mode").at(SERVERS).cannot("see waf"),
+    alias("whitelist-source-range", "allowlist-source-range").at(SERVERS).wrong(Deny).differs("what is no network is left out, and a list without one lets nobody in"),
+    key("worker-max-reloads").at(CONFIG),
 ];

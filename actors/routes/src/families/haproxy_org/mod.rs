@@ -34,7 +34,7 @@ pub(super) const GROUPS: &[fn(&ReadAnnotations<'_>, &mut Translation<'_>)] = &[
     servers::protocol,
     servers::proxy_protocol,
     servers::affinity,
-    servers::passthrough,
+    tls::passthrough,
     |said, out| {
         if let Some(list) = said.text("tls-alpn") {
             tls::alpn(list, "tls-alpn", out);

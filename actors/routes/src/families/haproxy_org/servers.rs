@@ -109,14 +109,3 @@ pub(super) fn affinity(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
             .ignore("cookie-persistence", "stands beside cookie-persistence-no-dynamic: there is no cookie"),
     }
 }
-
-/// TLS that ends at the servers: it is not opened here, whether or not the operator lets it pass.
-pub(super) fn passthrough(said: &ReadAnnotations<'_>, out: &mut Translation<'_>) {
-    if !said.is_on("ssl-passthrough") {
-        return;
-    }
-    if !out.may_pass_tls() {
-        return out.close("ssl-passthrough", "is true, and the setting passthrough is not");
-    }
-    out.set("ssl-passthrough", "true", "ssl-passthrough");
-}

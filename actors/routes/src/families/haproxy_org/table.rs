@@ -1,7 +1,10 @@
 //! The keys of haproxytech/kubernetes-ingress, as of its version 3.2.
 
 use super::values::{NUMBER, SWITCH, TIME};
-use crate::families::key::{FamilyKey, KeyPlace, KeyTarget, WrongValue, differs, finding, served};
+use crate::families::{
+    backend_lines::{BY_LINES, LINES},
+    key::{FamilyKey, KeyPlace, WrongValue::Deny, alias, key},
+};
 use KeyPlace::{Config, Ingress, Service};
 
 /// The prefixes of its annotations (`pkg/store/convert.go`); which of them counts is not defined there.
@@ -15,9 +18,6 @@ const SERVERS: &[KeyPlace] = &[Service, Ingress, Config];
 const SERVICE: &[KeyPlace] = &[Service, Config];
 /// Keys of the whole.
 const CONFIG: &[KeyPlace] = &[Config];
-
-/// The verdict on lines for a backend.
-const SNIPPET: &str = "without `snippets: translate` nothing of it counts, and with it headers, paths, times, balance and compression: no line of `haproxy.cfg` is printed for anybody; one that may keep requests out, and is not known, lets nobody in";
 
 /// Options that a `Backend` may set, and those of annotations that it takes the place of.
 const BACKEND: &[&str] = &[
@@ -61,340 +61,97 @@ const BACKEND: &[&str] = &[
 
 /// All keys, in the order of their names.
 pub const TABLE: &[FamilyKey] = &[
-    FamilyKey {
-        value: SWITCH,
-        ..differs("abortonclose", SERVERS, "always on: a request whose client went away leaves the queue")
-    },
-    FamilyKey {
-        wrong: WrongValue::Deny,
-        to: KeyTarget::Group(&["allow-from"]),
-        ..differs(
-            "allow-list",
-            INGRESS,
-            "no `patterns/` files; a list of which some is no network keeps the rest of it, one of which all is let nobody in",
-        )
-    },
-    FamilyKey { to: KeyTarget::Group(&["auth-realm"]), ..served("auth-realm", INGRESS) },
-    FamilyKey {
-        wrong: WrongValue::Deny,
-        to: KeyTarget::Group(&["auth-secret"]),
-        ..differs("auth-secret", INGRESS, "of its own namespace; without the Secret nobody gets in")
-    },
-    FamilyKey {
-        wrong: WrongValue::Deny,
-        to: KeyTarget::Group(&["auth-secret"]),
-        ..differs(
-            "auth-type",
-            INGRESS,
-            "any other value than `basic-auth` protects the route, too; redirects, and answers to OPTIONS by `cors-respond-to-options`, come before a password is asked for",
-        )
-    },
-    FamilyKey {
-        to: KeyTarget::Group(&[
-            "request-headers",
-            "response-headers",
-            "remove-request-headers",
-            "remove-response-headers",
-            "rewrite-rules",
-            "balance",
-            "timeout-server",
-        ]),
-        ..differs("backend-config-snippet", SERVERS, SNIPPET)
-    },
-    FamilyKey {
-        wrong: WrongValue::Deny,
-        to: KeyTarget::Alias("deny-list"),
-        ..differs("blacklist", INGRESS, "no `patterns/` files; a list that cannot be read closes the route")
-    },
-    FamilyKey {
-        value: SWITCH,
-        to: KeyTarget::Group(&["health-check"]),
-        ..differs("check", SERVERS, "where it is given; without it Kubernetes' readiness decides")
-    },
-    FamilyKey {
-        to: KeyTarget::Group(&["health-check", "health-check-method", "health-check-path"]),
-        ..differs("check-http", SERVERS, "without version and headers")
-    },
-    FamilyKey {
-        value: TIME,
-        to: KeyTarget::Group(&["health-check-interval"]),
-        ..served("check-interval", SERVERS)
-    },
-    FamilyKey { value: SWITCH, ..served("clean-certs", CONFIG) },
-    FamilyKey {
-        wrong: WrongValue::Deny,
-        ..differs(
-            "client-ca",
-            CONFIG,
-            "all requests get 503 unless `client-crt-optional` is on: `client-ca-secret` of each Ingress",
-        )
-    },
-    FamilyKey {
-        value: SWITCH,
-        ..finding("client-crt-optional", CONFIG, "`client-certificate: optional` of each Ingress")
-    },
-    FamilyKey { value: SWITCH, ..finding("client-strict-sni", CONFIG, "`defaultCertificate: none`") },
-    FamilyKey {
-        to: KeyTarget::Group(&["affinity", "affinity-cookie-name"]),
-        ..differs("cookie-persistence", SERVICE, "by a cookie of the server's name, which is `HttpOnly`")
-    },
-    FamilyKey {
-        to: KeyTarget::Group(&["affinity", "affinity-cookie-name"]),
-        ..differs("cookie-persistence-no-dynamic", SERVICE, "the same cookie")
-    },
-    FamilyKey {
-        to: KeyTarget::Group(&["cors-allow-credentials"]),
-        ..served("cors-allow-credentials", INGRESS)
-    },
-    FamilyKey { to: KeyTarget::Group(&["cors-allow-headers"]), ..served("cors-allow-headers", INGRESS) },
-    FamilyKey { to: KeyTarget::Group(&["cors-allow-methods"]), ..served("cors-allow-methods", INGRESS) },
-    FamilyKey {
-        to: KeyTarget::Group(&["cors-allow-origin"]),
-        ..differs(
-            "cors-allow-origin",
-            INGRESS,
-            "an expression must be one of whole origins, or of all as `.*` is, for which pages are told their own origin; what is none lets no origin in",
-        )
-    },
-    FamilyKey {
-        value: SWITCH,
-        to: KeyTarget::Group(&["cors-allow-origin"]),
-        ..served("cors-enable", INGRESS)
-    },
-    FamilyKey { value: TIME, to: KeyTarget::Group(&["cors-max-age"]), ..served("cors-max-age", INGRESS) },
-    FamilyKey {
-        to: KeyTarget::Group(&["cors-preflight"]),
-        ..differs("cors-respond-to-options", INGRESS, "OPTIONS is answered before a password is asked for")
-    },
-    FamilyKey {
-        to: KeyTarget::Group(BACKEND),
-        ..differs(
-            "cr-backend",
-            SERVERS,
-            "of the Ingress's own namespace, or as the ConfigMap names it: balance, times, checks, cookie, compression, and rules for headers, paths and redirects without conditions; where another one may keep requests out, or the Backend is not there, nobody gets in",
-        )
-    },
-    FamilyKey {
-        to: KeyTarget::Group(&["timeout-connect", "timeout-queue", "timeout-server", "timeout-tunnel"]),
-        ..differs(
-            "cr-defaults",
-            CONFIG,
-            "of its fields the times for servers; the others are settings of the libraries",
-        )
-    },
-    finding("cr-frontend-http", CONFIG, "snippets `frontend-*`"),
-    finding("cr-frontend-https", CONFIG, "snippets `frontend-*`"),
-    finding("cr-frontend-stats", CONFIG, "snippet `health`"),
-    finding(
-        "cr-global",
-        CONFIG,
-        "`maxConnections` for its `maxconn`, `accessLog` for its log targets, snippets `global-*` for the rest",
-    ),
-    finding("default-backend-service", CONFIG, "an Ingress without rules"),
-    FamilyKey {
-        wrong: WrongValue::Deny,
-        to: KeyTarget::Group(&["deny-from"]),
-        ..differs("deny-list", INGRESS, "no `patterns/` files; a list that cannot be read closes the route")
-    },
-    FamilyKey { value: SWITCH, ..served("dontlognull", CONFIG) },
-    FamilyKey {
-        value: SWITCH,
-        ..differs(
-            "forwarded-for",
-            SERVERS,
-            "always; what clients send is removed, unless they are `trustedProxies`",
-        )
-    },
-    finding("frontend-config-snippet", CONFIG, "snippets `frontend-*`"),
-    finding("generate-certificates-signer", CONFIG, "cert-manager"),
-    finding("global-config-snippet", CONFIG, "snippets `global-*`"),
-    finding("hard-stop-after", CONFIG, "snippets `global-*`"),
-    finding("http-connection-mode", CONFIG, "HAProxy's own default"),
-    FamilyKey { value: SWITCH, ..finding("http-keep-alive", CONFIG, "HAProxy's own default") },
-    FamilyKey { value: SWITCH, ..finding("http-server-close", CONFIG, "HAProxy's own default") },
-    FamilyKey {
-        to: KeyTarget::Group(&["balance", "balance-hash"]),
-        ..differs(
-            "load-balance",
-            SERVERS,
-            "of `uri`, `url_param` and `hdr` by a hash that is consistent, with their first argument; `first`, `static-rr` and `rdp-cookie` are not there",
-        )
-    },
-    finding("log-format", CONFIG, "`accessLog`"),
-    finding("log-format-tcp", CONFIG, "`accessLog`"),
-    FamilyKey { value: SWITCH, ..finding("logasap", CONFIG, "`accessLog`") },
-    finding("maxconn", CONFIG, "`maxConnections` in extraContext, the connections that each HAProxy has"),
-    finding("nbthread", CONFIG, "HAProxy's own default, as many as CPUs"),
-    FamilyKey {
-        to: KeyTarget::Group(&["rewrite-rules"]),
-        ..differs(
-            "path-rewrite",
-            INGRESS,
-            "up to five lines, whose expressions do not go back and forth over a path and have neither `(?=`, `(?!` nor `\\1` in them, and whose paths begin with / and have no expressions; a line that is another one is left out, and is a finding",
-        )
-    },
-    FamilyKey {
-        value: NUMBER,
-        to: KeyTarget::Option("max-connections"),
-        ..differs("pod-maxconn", SERVERS, "of each HAProxy, not divided by their number")
-    },
-    finding("prometheus-endpoint-auth-secret", CONFIG, "metrics are for the inside: NetworkPolicy"),
-    finding(
-        "proxy-protocol",
-        CONFIG,
-        "`proxyProtocol` in extraContext: then all clients must come by it, not those of a list",
-    ),
-    finding("quic-alt-svc-max-age", CONFIG, "the setting `http3`, whose Alt-Svc is for an hour"),
-    FamilyKey {
-        value: TIME,
-        to: KeyTarget::Group(&["rate-limit-period"]),
-        ..differs(
-            "rate-limit-period",
-            INGRESS,
-            "1, 2, 5, 10, 15 or 30 seconds or minutes, or an hour; another one is counted in the next longer of these, one of more than an hour as its part of an hour",
-        )
-    },
-    FamilyKey {
-        value: NUMBER,
-        to: KeyTarget::Group(&["rate-limit"]),
-        ..differs(
-            "rate-limit-requests",
-            INGRESS,
-            "each Ingress counts for itself, requests without a password, too, and clients of IPv6 by their /64",
-        )
-    },
-    differs("rate-limit-size", INGRESS, "the size of the table is HAPTIC's"),
-    FamilyKey {
-        value: NUMBER,
-        to: KeyTarget::Group(&["rate-limit-status"]),
-        ..differs("rate-limit-status-code", INGRESS, "a status that HAProxy has no page for is 403")
-    },
-    FamilyKey {
-        to: KeyTarget::Group(&["rate-limit-exempt"]),
-        ..differs("rate-limit-whitelist", INGRESS, "no `patterns/` files")
-    },
-    finding("request-capture", INGRESS, "`accessLog: json` has host, path and request id"),
-    finding("request-capture-len", INGRESS, "see request-capture"),
-    FamilyKey {
-        to: KeyTarget::Group(&["redirect-to", "redirect-keep-path"]),
-        ..differs(
-            "request-redirect",
-            INGRESS,
-            "before a password is asked for, which is the other way round there; one with an expression lets nobody in",
-        )
-    },
-    FamilyKey {
-        value: NUMBER,
-        to: KeyTarget::Group(&["redirect-code"]),
-        ..served("request-redirect-code", INGRESS)
-    },
-    FamilyKey {
-        to: KeyTarget::Group(&["request-headers"]),
-        ..differs(
-            "request-set-header",
-            INGRESS,
-            "of expressions `%[...]` those of client, host, path, query, method, TLS and request id; a line with another one, or with an environment variable, is left out, and the client's own header with it; an empty value takes the header away",
-        )
-    },
-    FamilyKey {
-        to: KeyTarget::Group(&["response-headers"]),
-        ..differs(
-            "response-set-header",
-            INGRESS,
-            "of expressions `%[...]` those of client, host, path, TLS and request id; a line with another one, or with an environment variable, is left out",
-        )
-    },
-    FamilyKey {
-        wrong: WrongValue::Deny,
-        to: KeyTarget::Group(&[
-            "match-headers",
-            "match-headers-regex",
-            "match-query",
-            "match-query-regex",
-            "match-methods",
-        ]),
-        ..differs(
-            "route-acl",
-            &[Service],
-            "conditions of headers as wholes, cookies, parameters of the query and methods that must all hold; with others, such as `rand` or `path_end`, the routes to the Service are left out, so nobody gets there: weights are `canary-weight`",
-        )
-    },
-    served("scale-server-slots", SERVERS),
-    FamilyKey { to: KeyTarget::Group(&["proxy-protocol"]), ..served("send-proxy-protocol", SERVERS) },
-    FamilyKey {
-        wrong: WrongValue::Deny,
-        to: KeyTarget::Group(&["server-ca-secret", "server-ca-entry"]),
-        ..differs("server-ca", SERVERS, "of its own namespace; without the Secret there are no servers")
-    },
-    FamilyKey {
-        wrong: WrongValue::Deny,
-        to: KeyTarget::Group(&["server-certificate-secret"]),
-        ..differs("server-crt", SERVERS, "of its own namespace; without the Secret there are no servers")
-    },
-    FamilyKey { to: KeyTarget::Group(&["protocol"]), ..served("server-proto", SERVERS) },
-    FamilyKey { to: KeyTarget::Alias("scale-server-slots"), ..served("server-slots", SERVERS) },
-    FamilyKey {
-        value: SWITCH,
-        to: KeyTarget::Group(&["protocol"]),
-        ..differs("server-ssl", SERVERS, "HTTP/1.1 over TLS unless `server-proto: h2` is given")
-    },
-    FamilyKey { to: KeyTarget::Alias("scale-server-slots"), ..served("servers-increment", SERVERS) },
-    FamilyKey { to: KeyTarget::Group(&["host-rewrite"]), ..served("set-host", INGRESS) },
-    finding(
-        "src-ip-header",
-        INGRESS,
-        "`trustedProxies` says whose X-Forwarded-For counts: anybody can send a header; beside `allow-list` and `deny-list` another header lets nobody in",
-    ),
-    finding("ssl-certificate", CONFIG, "`defaultCertificate`"),
-    FamilyKey {
-        value: SWITCH,
-        wrong: WrongValue::Deny,
-        to: KeyTarget::Group(&["ssl-passthrough"]),
-        ..differs(
-            "ssl-passthrough",
-            INGRESS,
-            "with the setting passthrough, for hosts of its own namespace and a path /; without it requests get 503",
-        )
-    },
-    FamilyKey { value: SWITCH, to: KeyTarget::Group(&["ssl-redirect"]), ..served("ssl-redirect", INGRESS) },
-    FamilyKey {
-        value: NUMBER,
-        to: KeyTarget::Group(&["ssl-redirect-code"]),
-        ..served("ssl-redirect-code", INGRESS)
-    },
-    FamilyKey {
-        value: NUMBER,
-        to: KeyTarget::Group(&["ssl-redirect-port"]),
-        ..served("ssl-redirect-port", INGRESS)
-    },
-    FamilyKey { value: SWITCH, ..served("standalone-backend", &[Service, Ingress]) },
-    finding("stats-config-snippet", CONFIG, "snippet `health`"),
-    finding("syslog-server", CONFIG, "standard output; snippets `global-*` for another `log` line"),
-    FamilyKey {
-        value: TIME,
-        to: KeyTarget::Group(&["health-check-timeout"]),
-        ..served("timeout-check", SERVERS)
-    },
-    finding("timeout-client", CONFIG, "`timeouts.client`"),
-    finding("timeout-client-fin", CONFIG, "30 s"),
-    FamilyKey { value: TIME, to: KeyTarget::Option("timeout-connect"), ..served("timeout-connect", CONFIG) },
-    finding("timeout-http-keep-alive", CONFIG, "`timeouts.keepAlive`"),
-    finding("timeout-http-request", CONFIG, "`timeouts.request`"),
-    FamilyKey { value: TIME, to: KeyTarget::Option("timeout-queue"), ..served("timeout-queue", CONFIG) },
-    FamilyKey { value: TIME, to: KeyTarget::Option("timeout-server"), ..served("timeout-server", SERVERS) },
-    finding("timeout-server-fin", CONFIG, "snippets `profile-rule-*`"),
-    FamilyKey { value: TIME, to: KeyTarget::Option("timeout-tunnel"), ..served("timeout-tunnel", CONFIG) },
-    FamilyKey {
-        to: KeyTarget::Group(&["tls-alpn"]),
-        ..differs(
-            "tls-alpn",
-            CONFIG,
-            "of `h2` and `http/1.1`, for hosts that Ingresses bring certificates for",
-        )
-    },
-    FamilyKey {
-        wrong: WrongValue::Deny,
-        to: KeyTarget::Alias("allow-list"),
-        ..differs("whitelist", INGRESS, "as allow-list")
-    },
+    key("abortonclose").reads(SWITCH).at(SERVERS).differs("always on: a request whose client went away leaves the queue"),
+    key("allow-list").at(INGRESS).may_set(&["allow-from"]).wrong(Deny).differs("no `patterns/` files; a list of which some is no network keeps the rest of it, one of which all is let nobody in"),
+    key("auth-realm").at(INGRESS).may_set(&["auth-realm"]),
+    key("auth-secret").at(INGRESS).may_set(&["auth-secret"]).wrong(Deny).differs("of its own namespace; without the Secret nobody gets in"),
+    key("auth-type").at(INGRESS).may_set(&["auth-secret"]).wrong(Deny).differs("any other value than `basic-auth` protects the route, too; redirects, and answers to OPTIONS by `cors-respond-to-options`, come before a password is asked for"),
+    key("backend-config-snippet").at(SERVERS).may_set(BY_LINES).differs(LINES),
+    alias("blacklist", "deny-list").at(INGRESS).wrong(Deny).differs("no `patterns/` files; a list that cannot be read closes the route"),
+    key("check").reads(SWITCH).at(SERVERS).may_set(&["health-check"]).differs("where it is given; without it Kubernetes' readiness decides"),
+    key("check-http").at(SERVERS).may_set(&["health-check", "health-check-method", "health-check-path"]).differs("without version and headers"),
+    key("check-interval").reads(TIME).at(SERVERS).may_set(&["health-check-interval"]),
+    key("clean-certs").reads(SWITCH).at(CONFIG),
+    key("client-ca").at(CONFIG).wrong(Deny).differs("all requests get 503 unless `client-crt-optional` is on: `client-ca-secret` of each Ingress"),
+    key("client-crt-optional").reads(SWITCH).at(CONFIG).cannot("`client-certificate: optional` of each Ingress"),
+    key("client-strict-sni").reads(SWITCH).at(CONFIG).cannot("`defaultCertificate: none`"),
+    key("cookie-persistence").at(SERVICE).may_set(&["affinity", "affinity-cookie-name"]).differs("by a cookie of the server's name, which is `HttpOnly`"),
+    key("cookie-persistence-no-dynamic").at(SERVICE).may_set(&["affinity", "affinity-cookie-name"]).differs("the same cookie"),
+    key("cors-allow-credentials").at(INGRESS).may_set(&["cors-allow-credentials"]),
+    key("cors-allow-headers").at(INGRESS).may_set(&["cors-allow-headers"]),
+    key("cors-allow-methods").at(INGRESS).may_set(&["cors-allow-methods"]),
+    key("cors-allow-origin").at(INGRESS).may_set(&["cors-allow-origin"]).differs("an expression must be one of whole origins, or of all as `.*` is, for which pages are told their own origin; what is none lets no origin in"),
+    key("cors-enable").reads(SWITCH).at(INGRESS).may_set(&["cors-allow-origin"]),
+    key("cors-max-age").reads(TIME).at(INGRESS).may_set(&["cors-max-age"]),
+    key("cors-respond-to-options").at(INGRESS).may_set(&["cors-preflight"]).differs("OPTIONS is answered before a password is asked for"),
+    key("cr-backend").at(SERVERS).may_set(BACKEND).differs("of the Ingress's own namespace, or as the ConfigMap names it: balance, times, checks, cookie, compression, and rules for headers, paths and redirects without conditions; where another one may keep requests out, or the Backend is not there, nobody gets in"),
+    key("cr-defaults").at(CONFIG).may_set(&["timeout-connect", "timeout-queue", "timeout-server", "timeout-tunnel"]).differs("of its fields the times for servers; the others are settings of the libraries"),
+    key("cr-frontend-http").at(CONFIG).cannot("snippets `frontend-*`"),
+    key("cr-frontend-https").at(CONFIG).cannot("snippets `frontend-*`"),
+    key("cr-frontend-stats").at(CONFIG).cannot("snippet `health`"),
+    key("cr-global").at(CONFIG).cannot("`maxConnections` for its `maxconn`, `accessLog` for its log targets, snippets `global-*` for the rest"),
+    key("default-backend-service").at(CONFIG).cannot("an Ingress without rules"),
+    key("deny-list").at(INGRESS).may_set(&["deny-from"]).wrong(Deny).differs("no `patterns/` files; a list that cannot be read closes the route"),
+    key("dontlognull").reads(SWITCH).at(CONFIG),
+    key("forwarded-for").reads(SWITCH).at(SERVERS).differs("always; what clients send is removed, unless they are `trustedProxies`"),
+    key("frontend-config-snippet").at(CONFIG).cannot("snippets `frontend-*`"),
+    key("generate-certificates-signer").at(CONFIG).cannot("cert-manager"),
+    key("global-config-snippet").at(CONFIG).cannot("snippets `global-*`"),
+    key("hard-stop-after").at(CONFIG).cannot("snippets `global-*`"),
+    key("http-connection-mode").at(CONFIG).cannot("HAProxy's own default"),
+    key("http-keep-alive").reads(SWITCH).at(CONFIG).cannot("HAProxy's own default"),
+    key("http-server-close").reads(SWITCH).at(CONFIG).cannot("HAProxy's own default"),
+    key("load-balance").at(SERVERS).may_set(&["balance", "balance-hash"]).differs("of `uri`, `url_param` and `hdr` by a hash that is consistent, with their first argument; `first`, `static-rr` and `rdp-cookie` are not there"),
+    key("log-format").at(CONFIG).cannot("`accessLog`"),
+    key("log-format-tcp").at(CONFIG).cannot("`accessLog`"),
+    key("logasap").reads(SWITCH).at(CONFIG).cannot("`accessLog`"),
+    key("maxconn").at(CONFIG).cannot("`maxConnections` in extraContext, the connections that each HAProxy has"),
+    key("nbthread").at(CONFIG).cannot("HAProxy's own default, as many as CPUs"),
+    key("path-rewrite").at(INGRESS).may_set(&["rewrite-rules"]).differs("up to five lines, whose expressions do not go back and forth over a path and have neither `(?=`, `(?!` nor `\\1` in them, and whose paths begin with / and have no expressions; a line that is another one is left out, and is a finding"),
+    key("pod-maxconn").reads(NUMBER).at(SERVERS).sets("max-connections").differs("of each HAProxy, not divided by their number"),
+    key("prometheus-endpoint-auth-secret").at(CONFIG).cannot("metrics are for the inside: NetworkPolicy"),
+    key("proxy-protocol").at(CONFIG).cannot("`proxyProtocol` in extraContext: then all clients must come by it, not those of a list"),
+    key("quic-alt-svc-max-age").at(CONFIG).cannot("the setting `http3`, whose Alt-Svc is for an hour"),
+    key("rate-limit-period").reads(TIME).at(INGRESS).may_set(&["rate-limit-period"]).differs("1, 2, 5, 10, 15 or 30 seconds or minutes, or an hour; another one is counted in the next longer of these, one of more than an hour as its part of an hour"),
+    key("rate-limit-requests").reads(NUMBER).at(INGRESS).may_set(&["rate-limit"]).differs("each Ingress counts for itself, requests without a password, too, and clients of IPv6 by their /64"),
+    key("rate-limit-size").at(INGRESS).differs("the size of the table is HAPTIC's"),
+    key("rate-limit-status-code").reads(NUMBER).at(INGRESS).may_set(&["rate-limit-status"]).differs("a status that HAProxy has no page for is 403"),
+    key("rate-limit-whitelist").at(INGRESS).may_set(&["rate-limit-exempt"]).differs("no `patterns/` files"),
+    key("request-capture").at(INGRESS).cannot("`accessLog: json` has host, path and request id"),
+    key("request-capture-len").at(INGRESS).cannot("see request-capture"),
+    key("request-redirect").at(INGRESS).may_set(&["redirect-to", "redirect-keep-path"]).differs("before a password is asked for, which is the other way round there; one with an expression lets nobody in"),
+    key("request-redirect-code").reads(NUMBER).at(INGRESS).may_set(&["redirect-code"]),
+    key("request-set-header").at(INGRESS).may_set(&["request-headers"]).differs("of expressions `%[...]` those of client, host, path, query, method, TLS and request id; a line with another one, or with an environment variable, is left out, and the client's own header with it; an empty value takes the header away"),
+    key("response-set-header").at(INGRESS).may_set(&["response-headers"]).differs("of expressions `%[...]` those of client, host, path, TLS and request id; a line with another one, or with an environment variable, is left out"),
+    key("route-acl").at(&[Service]).may_set(&["match-headers", "match-headers-regex", "match-query", "match-query-regex", "match-methods"]).wrong(Deny).differs("conditions of headers as wholes, cookies, parameters of the query and methods that must all hold; with others, such as `rand` or `path_end`, the routes to the Service are left out, so nobody gets there: weights are `canary-weight`"),
+    key("scale-server-slots").at(SERVERS),
+    key("send-proxy-protocol").at(SERVERS).may_set(&["proxy-protocol"]),
+    key("server-ca").at(SERVERS).may_set(&["server-ca-secret", "server-ca-entry"]).wrong(Deny).differs("of its own namespace; without the Secret there are no servers"),
+    key("server-crt").at(SERVERS).may_set(&["server-certificate-secret"]).wrong(Deny).differs("of its own namespace; without the Secret there are no servers"),
+    key("server-proto").at(SERVERS).may_set(&["protocol"]),
+    alias("server-slots", "scale-server-slots").at(SERVERS),
+    key("server-ssl").reads(SWITCH).at(SERVERS).may_set(&["protocol"]).differs("HTTP/1.1 over TLS unless `server-proto: h2` is given"),
+    alias("servers-increment", "scale-server-slots").at(SERVERS),
+    key("set-host").at(INGRESS).may_set(&["host-rewrite"]),
+    key("src-ip-header").at(INGRESS).cannot("`trustedProxies` says whose X-Forwarded-For counts: anybody can send a header; beside `allow-list` and `deny-list` another header lets nobody in"),
+    key("ssl-certificate").at(CONFIG).cannot("`defaultCertificate`"),
+    key("ssl-passthrough").reads(SWITCH).at(INGRESS).may_set(&["ssl-passthrough"]).wrong(Deny).differs("with the setting passthrough, for hosts of its own namespace and a path /; without it requests get 503"),
+    key("ssl-redirect").reads(SWITCH).at(INGRESS).may_set(&["ssl-redirect"]),
+    key("ssl-redirect-code").reads(NUMBER).at(INGRESS).may_set(&["ssl-redirect-code"]),
+    key("ssl-redirect-port").reads(NUMBER).at(INGRESS).may_set(&["ssl-redirect-port"]),
+    key("standalone-backend").reads(SWITCH).at(&[Service, Ingress]),
+    key("stats-config-snippet").at(CONFIG).cannot("snippet `health`"),
+    key("syslog-server").at(CONFIG).cannot("standard output; snippets `global-*` for another `log` line"),
+    key("timeout-check").reads(TIME).at(SERVERS).may_set(&["health-check-timeout"]),
+    key("timeout-client").at(CONFIG).cannot("`timeouts.client`"),
+    key("timeout-client-fin").at(CONFIG).cannot("30 s"),
+    key("timeout-connect").reads(TIME).at(CONFIG).sets("timeout-connect"),
+    key("timeout-http-keep-alive").at(CONFIG).cannot("`timeouts.keepAlive`"),
+    key("timeout-http-request").at(CONFIG).cannot("`timeouts.request`"),
+    key("timeout-queue").reads(TIME).at(CONFIG).sets("timeout-queue"),
+    key("timeout-server").reads(TIME).at(SERVERS).sets("timeout-server"),
+    key("timeout-server-fin").at(CONFIG).cannot("snippets `profile-rule-*`"),
+    key("timeout-tunnel").reads(TIME).at(CONFIG).sets("timeout-tunnel"),
+    key("tls-alpn").at(CONFIG).may_set(&["tls-alpn"]).differs("of `h2` and `http/1.1`, for hosts that Ingresses bring certificates for"),
+    alias("whitelist", "allow-list").at(INGRESS).wrong(Deny).differs("as allow-list"),
 ];

@@ -6,7 +6,7 @@ use super::values::{
     URL_WITH_VARIABLES, VARIABLES, VERIFY_CLIENT, VERSIONS,
 };
 use crate::families::{
-    key::{FamilyKey, KeyPlace, KeyTarget, WrongValue},
+    key::{FamilyKey, KeyPlace, WrongValue, alias, key},
     values::{GO_SWITCH, INTEGER, ON_OFF, SECONDS},
 };
 use KeyPlace::{Config, Ingress};
@@ -66,14 +66,6 @@ const HEADERS: &str = "an entry that is no header which can be set, or has other
 const HEADERS_OF_ANSWERS: &str = "only answers of servers have them, not those of HAProxy itself: 401, 403, 404, 503, redirects and preflights; an entry that is no header which can be set, or has other variables than those of client, host, path, TLS and request id, is left out";
 const KEPT: &str = "answers that let requests pass count up to 10 minutes, for requests with the same of all headers where the key has one; a key without a known variable: every request is asked for";
 const ASKED_FOR: &str = "who is asked gets the URI of the request as X-Auth-Request-Redirect";
-
-const fn key(name: &'static str) -> FamilyKey {
-    FamilyKey::named(name)
-}
-
-const fn alias(name: &'static str, of: &'static str) -> FamilyKey {
-    FamilyKey { to: KeyTarget::Alias(of), ..FamilyKey::named(name) }
-}
 
 /// All keys, in the order of their names.
 pub const TABLE: &[FamilyKey] = &[

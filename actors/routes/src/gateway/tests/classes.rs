@@ -28,8 +28,7 @@ fn evaluated(world: &mut World) -> (bool, String, usize, String) {
 
 #[test]
 fn a_config_map_of_a_class_counts_as_soon_as_it_is_there_and_its_last_good_version_stays() {
-    let mut world = World::new();
-    world.gateway("gw", json!([http("http", None)]));
+    let mut world = World::with_gateway();
     parameters(&mut world, None);
     let (is_accepted, message, gateways, _) = evaluated(&mut world);
     assert_eq!((is_accepted, gateways), (false, 0));

@@ -39,8 +39,7 @@ fn a_route_is_told_of_until_it_is_right() {
 
 #[test]
 fn a_backend_whose_filter_cannot_be_done_leaves_the_rule_accepted() {
-    let mut world = World::new();
-    world.gateway("gw", json!([http("http", None)]));
+    let mut world = World::with_gateway();
     let broken = json!({"name": "s2", "port": 80, "filters": [{"type": "ExtensionRef"}]});
     for (refs, accepted) in [(json!([{"name": "s1", "port": 80}, broken]), true), (json!([broken]), false)] {
         let parents = json!([{"name": "gw", "namespace": "edge"}]);
@@ -64,8 +63,7 @@ fn a_backend_whose_filter_cannot_be_done_leaves_the_rule_accepted() {
 
 #[test]
 fn a_path_that_takes_others_than_it_says_is_told() {
-    let mut world = World::new();
-    world.gateway("gw", json!([http("http", None)]));
+    let mut world = World::with_gateway();
     let rule = |path: &str| json!({"matches": [{"path": {"type": "Exact", "value": path}}], "backendRefs": [{"name": "s1", "port": 80}]});
     let parents = json!([{"name": "gw", "namespace": "edge"}]);
     let spec = json!({"parentRefs": parents, "rules": [rule("/p/a;v=1"), rule("/p/a"), rule("/caf\u{e9}")]});
@@ -122,8 +120,7 @@ fn gateways_and_classes_are_told_of_until_they_are_gone() {
 
 #[test]
 fn a_policy_is_told_of_where_its_service_gets_requests() {
-    let mut world = World::new();
-    world.gateway("gw", json!([http("http", None)]));
+    let mut world = World::with_gateway();
     let policy = json!({"targetRefs": [{"group": "", "kind": "Service", "name": "s1"}],
         "validation": {"hostname": "s.example", "caCertificateRefs": [{"group": "", "kind": "ConfigMap", "name": "missing"}]}});
     world.put("BackendTLSPolicy", "shop", "tls", policy);
@@ -137,8 +134,7 @@ fn a_policy_is_told_of_where_its_service_gets_requests() {
 
 #[test]
 fn what_a_list_has_no_room_for_is_told_and_takes_nothing_from_another_namespace() {
-    let mut world = World::new();
-    world.gateway("gw", json!([http("http", None)]));
+    let mut world = World::with_gateway();
     let parents = json!([{"name": "gw", "namespace": "edge"}]);
     let to = json!([{"name": "s1", "port": 80}]);
     let admin = json!([{"matches": [{"path": {"value": "/admin"}, "headers": [{"name": "x-admin", "value": "1"}]}], "backendRefs": to}]);
@@ -163,8 +159,7 @@ fn what_a_list_has_no_room_for_is_told_and_takes_nothing_from_another_namespace(
 
 #[test]
 fn a_list_is_written_with_the_route_that_has_most_of_it() {
-    let mut world = World::new();
-    world.gateway("gw", json!([http("http", None)]));
+    let mut world = World::with_gateway();
     let parents = json!([{"name": "gw", "namespace": "edge"}]);
     for (namespace, matches) in [("blog", 1), ("shop", 20)] {
         let matches: Vec<Value> = (0..matches)
@@ -187,8 +182,7 @@ fn a_list_is_written_with_the_route_that_has_most_of_it() {
 
 #[test]
 fn only_a_route_of_which_nobody_can_serve_anything_is_refused() {
-    let mut world = World::new();
-    world.gateway("gw", json!([http("http", None)]));
+    let mut world = World::with_gateway();
     let (ours, other) = (json!({"name": "gw", "namespace": "edge"}), json!({"name": "envoy"}));
     let backoff =
         json!({"retry": {"codes": [503], "backoff": "100ms"}, "backendRefs": [{"name": "s1", "port": 80}]});
@@ -213,8 +207,7 @@ fn only_a_route_of_which_nobody_can_serve_anything_is_refused() {
 
 #[test]
 fn a_hostname_that_cannot_be_served_is_told_and_one_alone_is_not_accepted() {
-    let mut world = World::new();
-    world.gateway("gw", json!([http("http", None)]));
+    let mut world = World::with_gateway();
     let deep = "*.a.b.c.d.e.f.g.h.i";
     for (hostnames, accepted, partly) in [
         (json!([deep, "a.example"]), (true, "Accepted"), (true, "UnsupportedValue")),

@@ -75,8 +75,7 @@ fn backends(all: &Snapshots) -> Vec<(String, String, String, String)> {
 
 #[test]
 fn a_policy_says_how_servers_are_asked_and_what_it_cannot_have_is_told() {
-    let mut world = World::new();
-    world.gateway("gw", json!([http("http", None)]));
+    let mut world = World::with_gateway();
     let ports = json!([{"name": "web", "port": 80}, {"name": "rest", "port": 81}]);
     world.put("Service", "shop", "s1", json!({"ports": ports}));
     world.authority("shop", "ca", &pem().0);
@@ -130,8 +129,7 @@ fn a_policy_says_how_servers_are_asked_and_what_it_cannot_have_is_told() {
 
 #[test]
 fn a_policy_for_a_port_that_the_service_has_not_is_not_in_force() {
-    let mut world = World::new();
-    world.gateway("gw", json!([http("http", None)]));
+    let mut world = World::with_gateway();
     world.authority("shop", "ca", &pem().0);
     world.policy("a", 1, service("s1", Some("web")), by("ca"));
     world.route("r", &["gw"], rules("s1"));
@@ -177,8 +175,7 @@ fn a_policy_that_counts_for_one_of_its_services_says_for_which() {
 
 #[test]
 fn what_a_port_speaks_is_asked_for_or_told() {
-    let mut world = World::new();
-    world.gateway("gw", json!([http("http", None)]));
+    let mut world = World::with_gateway();
     world.gateway("streams", json!([{"name": "tcp", "port": 90, "protocol": "TCP", "allowedRoutes": {"namespaces": {"from": "All"}}}]));
     let rules = json!([{"backendRefs": [{"name": "s1", "port": 80}]}]);
     let spec =
@@ -230,8 +227,7 @@ fn what_a_port_speaks_is_asked_for_or_told() {
 
 #[test]
 fn servers_are_spoken_to_as_behind_an_ingress() {
-    let mut world = World::new();
-    world.gateway("gw", json!([http("http", None)]));
+    let mut world = World::with_gateway();
     world.route("r", &["gw"], rules("s1"));
     for (protocol, spoken) in [
         ("kubernetes.io/h2c", "h2"),
