@@ -15,7 +15,7 @@ use super::{
 use haptic_model::{Finding, FindingKind, ObjectRef};
 use serde_json::{Map, Value};
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -224,12 +224,19 @@ impl<T: ReadAtStart> ReloadPace<T> {
 /// Options, and the backends that have them.
 type StaticLines<'c> = (Map<String, Value>, Vec<&'c Backend>);
 
+/// The authorities of clients, and the hosts and certificates whose lines name them.
+type VerifiedHosts<'c> = (&'c Arc<str>, BTreeSet<&'c Arc<str>>, &'c BTreeMap<Arc<str>, Arc<[Arc<str>]>>);
+
 impl ReadAtStart for Claims {
-    /// By the names of groups; of all but the first what is different there.
-    type Lines<'a> = BTreeMap<Arc<str>, StaticLines<'a>>;
+    /// By the names of groups; of all but the first what is different there. And where clients are verified.
+    type Lines<'a> = (BTreeMap<Arc<str>, StaticLines<'a>>, Option<VerifiedHosts<'a>>);
 
     fn lines(&self) -> Self::Lines<'_> {
-        lines(self)
+        let verified = self.client_ca.as_ref().map(|authorities| {
+            let hosts = self.routes.iter().map(|route| &route.wanted.host).collect();
+            (authorities, hosts, &self.certificates)
+        });
+        (lines(self), verified)
     }
 }
 
@@ -358,6 +365,22 @@ mod tests {
         }
         assert!(story.is_in_force(&shop, counted(3)));
         assert!(!story.is_in_force(&shop, json!({})));
+    }
+
+    #[test]
+    fn hosts_and_certificates_take_a_reload_where_clients_are_verified() {
+        let (mut story, shop) = (Story::new(), object("shop", "a"));
+        story.at(0);
+        let mut ask = |host: &str, authorities: Option<&str>| {
+            let certificates = BTreeMap::from([(host.into(), Arc::from(["tls".into()]))]);
+            let client_ca = authorities.map(Arc::from);
+            let wanted = Arc::new(Claims { certificates, client_ca, ..Claims::default() });
+            story.admit(&shop, wanted.clone());
+            story.known.get(&shop) == Some(&wanted)
+        };
+        assert!((0..9).all(|number| ask(&format!("h{number}"), None)), "nobody is verified");
+        assert!(ask("a", Some("ca")) && ask("b", Some("ca")) && ask("b", Some("other")));
+        assert!(!ask("a", Some("other")) && !ask("b", None) && ask("b", Some("other")));
     }
 
     #[test]

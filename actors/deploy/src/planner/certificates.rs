@@ -13,7 +13,12 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
-use x509_parser::{extensions::GeneralName, pem::Pem};
+use x509_parser::{
+    der_parser::Oid,
+    extensions::GeneralName,
+    oid_registry::{OID_KEY_TYPE_EC_PUBLIC_KEY, OID_PKCS1_RSAENCRYPTION},
+    pem::Pem,
+};
 
 /// Files that HAProxy reads beside a certificate.
 const COMPANIONS: &[&str] = &["key", "ocsp", "issuer", "sctl", "rsa", "ecdsa", "dsa"];
@@ -25,6 +30,7 @@ pub(super) struct CertificateChanges<'a> {
     pub old: &'a Bundle,
     pub new: &'a Bundle,
     pub usages: &'a Usages,
+    pub desired_usages: &'a Usages,
     pub capabilities: Capabilities,
 }
 
@@ -142,6 +148,7 @@ impl CertificateChanges<'_> {
 
     fn check_line(&self, entry: &CrtListLine<'_>) -> Result<(), String> {
         let certificate = entry.certificate;
+        // With other authorities connections that former ones let in would count as verified: those of a process that ends do not go on.
         if entry.options.contains("file ") || entry.options.contains("ocsp-update") {
             return Err(format!("{certificate} has options that are read only when HAProxy starts"));
         }
@@ -154,13 +161,12 @@ impl CertificateChanges<'_> {
     /// The certificates that HAProxy has loaded, and shall have.
     fn files(&self, lists: &[List<'_>], findings: &mut CertificateFindings) {
         let named = |how: &How| *how == How::Certificate;
-        let by_lines = self.usages.all().filter(|(_, usages)| usages.iter().any(|usage| named(&usage.how)));
-        let by_lines: BTreeSet<&str> = by_lines.map(|(path, _)| path).collect();
-        let of = |side: fn(&List<'_>) -> Vec<String>| -> BTreeSet<String> {
-            lists.iter().flat_map(side).chain(by_lines.iter().map(|path| (*path).to_owned())).collect()
+        let of = |usages: &Usages, side: fn(&List<'_>) -> Vec<String>| -> BTreeSet<String> {
+            let by_lines = usages.all().filter(|(_, usages)| usages.iter().any(|usage| named(&usage.how)));
+            lists.iter().flat_map(side).chain(by_lines.map(|(path, _)| path.to_owned())).collect()
         };
-        let loaded = of(|list| list.old.iter().map(|entry| entry.certificate.to_owned()).collect());
-        let wanted = of(|list| list.new.iter().map(|entry| entry.certificate.to_owned()).collect());
+        let loaded = of(self.usages, |list| certificates_of(&list.old));
+        let wanted = of(self.desired_usages, |list| certificates_of(&list.new));
         for certificate in loaded.union(&wanted) {
             findings.known.insert(certificate.clone());
             let usage = match (loaded.contains(certificate), wanted.contains(certificate)) {
@@ -210,15 +216,18 @@ impl CertificateChanges<'_> {
         own.any(|(at, entry)| list.new.iter().skip(at + 1).any(|later| self.compete(later, entry)))
     }
 
-    /// Whether two certificates may be served for the same host, so that the first line of them is.
+    /// Whether two certificates may be served for the same host, so that the first line of them is. Between keys of RSA and of elliptic curves HAProxy chooses by
+    /// what a client knows (`ssl_sock_chose_sni_ctx`).
     fn compete(&self, one: &CrtListLine<'_>, other: &CrtListLine<'_>) -> bool {
         if one.certificate == other.certificate {
             return false;
         }
-        match (self.hosts(one), self.hosts(other)) {
+        let share_hosts = match (self.hosts(one), self.hosts(other)) {
             (Some(one), Some(other)) => !one.is_disjoint(&other),
             _ => true,
-        }
+        };
+        let kind = |line: &CrtListLine<'_>| key_kind(&self.new.files.get(line.certificate)?.text.to_string());
+        share_hosts && kind(one).zip(kind(other)).is_none_or(|(one, other)| one == other)
     }
 
     /// The hosts of a line: its own, or those of its certificate; `None` when that is not known.
@@ -251,6 +260,19 @@ impl CertificateChanges<'_> {
         }
         fits_socket(&text, self.capabilities)
     }
+}
+
+/// The kind of key of the first certificate of a file, where it is one of those that HAProxy chooses among.
+fn key_kind(pem: &str) -> Option<Oid<'static>> {
+    let certificate =
+        Pem::iter_from_buffer(pem.as_bytes()).flatten().find(|block| block.label == "CERTIFICATE")?;
+    let kind = certificate.parse_x509().ok()?.public_key().algorithm.algorithm.to_owned();
+    [OID_PKCS1_RSAENCRYPTION, OID_KEY_TYPE_EC_PUBLIC_KEY].contains(&kind).then_some(kind)
+}
+
+/// The certificates of lines.
+fn certificates_of(lines: &[CrtListLine<'_>]) -> Vec<String> {
+    lines.iter().map(|entry| entry.certificate.to_owned()).collect()
 }
 
 /// The hosts that a certificate itself is for: a line of a crt-list that names none takes these. Names among the certificate's alternative names, and the common names of its subject, as HAProxy takes them

@@ -10,7 +10,7 @@ use haptic_haproxy::{
     diff::{ConfigChange, SectionChange, compare},
     views::maxconn,
 };
-use haptic_model::{Capabilities, Operation};
+use haptic_model::{Bundle, Capabilities, Operation};
 
 /// The part of a haproxy.cfg that may differ from the other one, with all defaults sections that it needs.
 pub(super) struct DifferingConfig<'c> {
@@ -19,13 +19,16 @@ pub(super) struct DifferingConfig<'c> {
     pub inheritance: Vec<Option<usize>>,
     /// What all lines refer to, also those of the part that does not differ.
     pub references: &'c References,
+    /// Its files.
+    pub bundle: Option<&'c Bundle>,
 }
 
 impl<'c> DifferingConfig<'c> {
     fn read(text: &'c str, view: &'c RunningView) -> Self {
         let document = Document::parse(text);
         let inheritance = document.inheritance();
-        Self { document, inheritance, references: &view.block_index().aggregate().references }
+        let (references, bundle) = (&view.block_index().aggregate().references, view.bundle());
+        Self { document, inheritance, references, bundle }
     }
 
     pub fn document(&self) -> &Document<'c> {
@@ -62,7 +65,12 @@ fn effects_of_part(
         match change {
             ConfigChange::Servers { backend, added, removed, modified, reordered } => {
                 let facts = backend_named(old, &backend);
-                let place = ServerContext { name: &backend, backend: &facts, references: old.references };
+                let place = ServerContext {
+                    name: &backend,
+                    backend: &facts,
+                    references: old.references,
+                    brought: new.bundle,
+                };
                 if reordered {
                     effects.extend(place.reordered());
                 }

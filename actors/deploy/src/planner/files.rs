@@ -87,7 +87,8 @@ pub(super) fn effects(
         return Vec::new();
     }
     let usages = &running.block_index().aggregate().usages;
-    let tls = CertificateChanges { old, new, usages, capabilities }.findings();
+    let desired_usages = &desired.block_index().aggregate().usages;
+    let tls = CertificateChanges { old, new, usages, desired_usages, capabilities }.findings();
     let mut effects: Vec<Effect> = tls.reasons.into_iter().map(reload).collect();
     let mut entries = Vec::new();
     for (path, (before, after)) in files

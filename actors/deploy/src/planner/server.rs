@@ -3,7 +3,7 @@
 use super::{Effect, Reason, ReasonKind, accepted, backend::BackendLines, references::References};
 use haptic_haproxy::views::{BackendServer, Parameter};
 use haptic_model::{
-    Operation,
+    Bundle, Operation,
     operation::{CheckSetting, ServerState},
 };
 use std::net::IpAddr;
@@ -17,6 +17,8 @@ pub(super) struct ServerContext<'a> {
     pub backend: &'a BackendLines,
     /// What the running configuration refers to.
     pub references: &'a References,
+    /// The files that come with servers: a certificate among them is loaded before.
+    pub brought: Option<&'a Bundle>,
 }
 
 /// Parameters that the socket can set on a running server.
@@ -131,11 +133,17 @@ impl ServerContext<'_> {
             return Err(format!("{at}: {word:?} cannot be given to HAProxy's socket"));
         }
         match parameter.values.first() {
-            Some(file) if accepted::names_a_file(parameter) && !self.references.has_loaded(file) => {
+            Some(file) if accepted::names_a_file(parameter) && !self.has_loaded(parameter, file) => {
                 Err(format!("{at}: {name} {file} is not loaded yet"))
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether HAProxy has a file once the server comes.
+    fn has_loaded(&self, parameter: &Parameter, file: &str) -> bool {
+        let is_brought = || self.brought.is_some_and(|bundle| bundle.files.contains_key(file));
+        self.references.has_loaded(file) || (parameter.name == "crt" && is_brought())
     }
 
     /// Settings of checks that are new or others.

@@ -154,6 +154,25 @@ fn a_backend_that_haproxy_would_refuse_is_a_reload_with_the_reason() {
 }
 
 #[test]
+fn certificates_with_keys_of_other_kinds_come_in_any_order() {
+    let pair = |file: &str| {
+        let certificate = std::fs::read_to_string(format!("../render/tests/pem/{file}")).unwrap();
+        format!("{certificate}{}", pem("key"))
+    };
+    let (rsa, ec) = (pair("rsa.pem"), pair("ec-sec1.pem"));
+    let list = |text: &str, other: &str| {
+        given("", &[("ssl/list.txt", text), ("ssl/a.pem", &rsa), ("ssl/b.pem", other)])
+    };
+    assert_eq!(
+        on_3_4(&list("ssl/b.pem a", &ec), &list("ssl/a.pem a; ssl/b.pem a", &ec)),
+        "new ssl cert ssl/a.pem; add ssl crt-list ssl/list.txt ssl/a.pem a"
+    );
+    assert!(
+        on_3_4(&list("ssl/b.pem a", &rsa), &list("ssl/a.pem a; ssl/b.pem a", &rsa)).starts_with("reload")
+    );
+}
+
+#[test]
 fn certificates_and_lists_change_at_run_time_where_the_socket_can() {
     let (one, two) = (pem("one"), pem("two"));
     let large = format!("{}{}", pem("large"), "x\n".repeat(10_000));
@@ -219,6 +238,21 @@ fn certificates_and_lists_change_at_run_time_where_the_socket_can() {
             "add ssl crt-list ssl/lax.txt ssl/bind.pem b",
         ),
         (given("", &[]), given("", &[("ssl/default.pem", &two)]), "set ssl cert ssl/default.pem"),
+        (
+            given("", &[("ssl/ca.pem", &one)]),
+            given("", &[("ssl/list.txt", "ssl/bind.pem [ca-file ssl/ca.pem] a"), ("ssl/ca.pem", &one)]),
+            "reload: crt-list ssl/list.txt: ssl/bind.pem has options that are read only when HAProxy starts",
+        ),
+        (
+            given("backend x from web\n", &[]),
+            given("backend x from web\n server a 10.0.0.1:443 ssl crt ssl/x.pem\n", &[("ssl/x.pem", &one)]),
+            "new ssl cert ssl/x.pem; add server x/a 10.0.0.1:443",
+        ),
+        (
+            given("backend x from web\n server a 10.0.0.1:443 ssl crt ssl/x.pem\n", &[("ssl/x.pem", &one)]),
+            given("backend x from web\n", &[]),
+            "del server x/a; del ssl cert ssl/x.pem",
+        ),
     ] {
         assert_eq!(on_3_4(&old, &new), expected);
     }

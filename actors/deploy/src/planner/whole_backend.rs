@@ -25,7 +25,12 @@ pub(super) fn added(
         }
         Ok(defaults) => {
             let (backend, defaults) = (section.name.to_string(), defaults.to_owned());
-            let place = ServerContext { name: &backend, backend: &facts, references: old.references };
+            let place = ServerContext {
+                name: &backend,
+                backend: &facts,
+                references: old.references,
+                brought: new.bundle,
+            };
             let mut effects = vec![Effect::Operations(vec![
                 Operation::AddBackend { backend: backend.clone(), defaults },
                 Operation::PublishBackend { backend: backend.clone() },
@@ -57,7 +62,7 @@ pub(super) fn removed(old: &DifferingConfig<'_>, name: &str, capabilities: Capab
         Err(why) => return vec![reload(why)],
     };
     let backend = name.to_owned();
-    let place = ServerContext { name, backend: &facts, references: old.references };
+    let place = ServerContext { name, backend: &facts, references: old.references, brought: None };
     let mut effects = vec![Effect::Operations(vec![
         Operation::UnpublishBackend { backend: backend.clone() },
         Operation::DeleteBackend { backend, defaults },

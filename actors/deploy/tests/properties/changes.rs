@@ -184,7 +184,12 @@ fn vary(server: &mut Server, dice: &mut Dice) {
                 " hash-key addr".to_owned(),
                 " no-check".to_owned(),
             ];
-            server.more = dice.pick(&one).clone();
+            let is_tls = matches!(server.target, Target::Tls { .. });
+            server.more = if is_tls && dice.one_in(3) {
+                format!(" crt ssl/c{}.pem", dice.below(CERTIFICATES))
+            } else {
+                dice.pick(&one).clone()
+            };
         }
     }
 }
@@ -288,8 +293,16 @@ fn certificates(world: &mut World, dice: &mut Dice) {
 
 fn line(dice: &mut Dice) -> Line {
     let certificate = dice.below(CERTIFICATES);
-    let options =
-        *dice.pick(&["", "", "", " [alpn http/1.1]", " [ alpn  h2,http/1.1 ]", " [ssl-min-ver TLSv1.3]"]);
+    let options = *dice.pick(&[
+        "",
+        "",
+        "",
+        " [alpn http/1.1]",
+        " [ alpn  h2,http/1.1 ]",
+        " [ssl-min-ver TLSv1.3]",
+        " [verify optional ca-file ssl/ca2.pem]",
+        " [verify optional ca-file ssl/ca0.pem alpn h2]",
+    ]);
     let host = dice.below(HOSTS);
     let hosts = match dice.below(8) {
         0 => Vec::new(),

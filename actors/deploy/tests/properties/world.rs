@@ -126,8 +126,10 @@ impl World {
             (FileKind::CrtList, "ssl/strict.txt".to_owned(), list(&self.strict)),
             (FileKind::CrtList, "ssl/lax.txt".to_owned(), list(&self.lax)),
         ];
+        let entries = || self.strict.iter().chain(&self.lax);
+        let shown = self.servers().filter_map(Server::shows);
         let named: BTreeSet<usize> =
-            self.strict.iter().chain(&self.lax).map(|line| line.certificate).chain([CERTIFICATES]).collect();
+            entries().map(|line| line.certificate).chain(shown).chain([CERTIFICATES]).collect();
         for (at, version) in self.certificates.iter().enumerate() {
             if named.contains(&at) || self.keeps_unused {
                 let pem = PEMS[at][*version].clone();
@@ -136,7 +138,9 @@ impl World {
         }
         for (at, authorities) in self.authorities.iter().enumerate() {
             // One is also named by a bind line.
-            if at == 1 || self.keeps_unused || self.servers().any(|server| server.verifies_with(at)) {
+            let is_named = self.servers().any(|server| server.verifies_with(at))
+                || entries().any(|line| line.verifies_with(at));
+            if at == 1 || self.keeps_unused || is_named {
                 let pem =
                     authorities.iter().map(|authority| upstream::AUTHORITIES[*authority].as_str()).collect();
                 files.push((FileKind::Certificate, format!("ssl/ca{at}.pem"), pem));
@@ -239,6 +243,11 @@ impl Server {
         Self { target, weight: None, maxconn: None, more: String::new(), state: "" }
     }
 
+    /// The certificate that it is shown.
+    fn shows(&self) -> Option<usize> {
+        (0..CERTIFICATES).find(|at| self.more.contains(&format!(" crt ssl/c{at}.pem")))
+    }
+
     fn verifies_with(&self, file: usize) -> bool {
         matches!(self.target, Target::Tls { verify: Some(verify), .. } if verify == file)
     }
@@ -263,6 +272,10 @@ impl Server {
 }
 
 impl Line {
+    fn verifies_with(&self, file: usize) -> bool {
+        self.options.contains(&format!("ca-file ssl/ca{file}.pem"))
+    }
+
     fn text(&self) -> String {
         let mut text = format!("ssl/c{}.pem{}", self.certificate, self.options);
         self.hosts.iter().for_each(|host| text.push_str(&format!(" {host}")));

@@ -29,6 +29,24 @@ pub(super) enum PublicKeyKind {
     Ed25519,
 }
 
+/// The kinds of keys among which HAProxy chooses by what a client knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum KeyKind {
+    Rsa,
+    Ecdsa,
+    Other,
+}
+
+impl From<PublicKeyKind> for KeyKind {
+    fn from(kind: PublicKeyKind) -> Self {
+        match kind {
+            PublicKeyKind::Rsa(_) => Self::Rsa,
+            PublicKeyKind::P256 | PublicKeyKind::P384 | PublicKeyKind::P521 => Self::Ecdsa,
+            PublicKeyKind::Ed25519 => Self::Other,
+        }
+    }
+}
+
 /// Where in a chain a certificate stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ChainPosition {

@@ -11,6 +11,8 @@ mod schema;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use kinds::KeyKind;
+
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use kinds::ChainPosition;
 use serde_json::Value;
@@ -35,6 +37,13 @@ pub fn of_object(object: &Value, entry: &str) -> Result<String, String> {
     } else {
         authorities(&decoded(object, entry)?, entry)
     }
+}
+
+/// The kind of key of the first certificate in a file.
+pub(crate) fn key_kind(file: &str) -> Option<KeyKind> {
+    let first = Pem::iter_from_buffer(file.as_bytes()).next()?.ok()?;
+    let (_, first) = parse_x509_certificate(&first.contents).ok()?;
+    kinds::of(first.public_key()).map(KeyKind::from)
 }
 
 fn decoded(object: &Value, entry: &str) -> Result<String, String> {

@@ -4,7 +4,13 @@
 //! Findings are only told: HAProxy serves such a certificate, and time decides nothing. Secrets are read when an object
 //! names them, each once however many do.
 
-use crate::{claims::Claims, matching::ANY_HOST, objects::named_objects::NamedKind, sentences::shortened};
+use crate::{
+    certificate::{self, KeyKind},
+    claims::Claims,
+    matching::ANY_HOST,
+    objects::named_objects::NamedKind,
+    sentences::shortened,
+};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use haptic_model::{
     ActiveConfig, Finding, FindingKind, Object, Snapshot, Snapshots,
@@ -227,6 +233,12 @@ impl NamedCertificates {
                 self.known.remove(name);
             }
         }
+    }
+
+    /// The kind of the key of a certificate that HAProxy is given.
+    pub fn kind(&self, namespace: &str, secret: &str) -> Option<KeyKind> {
+        let secret = self.secrets.get(namespace, secret)?.value().ok()?;
+        certificate::key_kind(&certificate::of_object(&secret, "").ok()?)
     }
 
     /// When something else is found though nothing changes until then.

@@ -52,15 +52,41 @@ struct Attachment {
     /// Their ids.
     listeners: BTreeSet<Arc<str>>,
     gateways: BTreeSet<NamespacedName>,
-    levels: LevelClients,
+    levels: RouteLevels,
     /// Those of listeners that pass TLS through.
-    passed_levels: LevelClients,
+    passed_levels: RouteLevels,
     /// Hosts of others that it names, for which listeners that take it do not.
     refused: BTreeSet<Arc<str>>,
 }
 
-/// LevelClients, each with the certificate that servers are shown there.
+/// Levels, each with the certificate that servers are shown there.
 type LevelClients = BTreeMap<Arc<str>, Option<BackendClient>>;
+
+/// The places where matches of a route are looked for: a hostname at a listener each.
+#[derive(Default)]
+struct RouteLevels {
+    clients: LevelClients,
+    /// How many more there are than a route may have entries. Nothing is made of them: each takes one at least.
+    left_out: usize,
+}
+
+impl RouteLevels {
+    /// Adds those of a listener, as long as there are no more than `most`.
+    fn add(
+        &mut self,
+        all: impl Iterator<Item = impl FnOnce() -> Arc<str>>,
+        client: Option<&BackendClient>,
+        most: usize,
+    ) {
+        for level in all {
+            if self.clients.len() < most {
+                self.clients.insert(level(), client.cloned());
+            } else {
+                self.left_out += 1;
+            }
+        }
+    }
+}
 
 /// A parent of a route that is ours, as it is written and read, with its listeners.
 type ListeningParent<'g> = (&'g UnreadPart, ParentRef, &'g [Arc<GatewayListener>]);
@@ -233,13 +259,13 @@ impl<'r> ReadRoute<'r> {
             return;
         }
         attachment.listeners.insert(listener.id.clone());
-        let levels = levels_of(listener, &self.hostnames, self.namespace).into_iter();
+        let levels = levels_of(listener, &self.hostnames, self.namespace);
+        let most = self.inputs.routes_per_object;
         if passes_tls(listener) {
-            attachment.passed_levels.extend(levels.map(|level| (level, None)));
-            return;
+            attachment.passed_levels.add(levels, None, most);
+        } else {
+            attachment.levels.add(levels, self.inputs.client(&listener.gateway).as_ref(), most);
         }
-        let client = self.inputs.client(&listener.gateway);
-        attachment.levels.extend(levels.map(|level| (level, client.clone())));
     }
 
     /// The condition at a parent whose listeners take the route.
@@ -370,7 +396,8 @@ impl<'r> AskedFor<'r> {
     }
 
     /// Adds what rules ask for at `levels`, as long as the route has no more entries than it may have.
-    fn add(&mut self, mut names: RuleNames<'_>, rules: Vec<ResolvedRule>, levels: &LevelClients) {
+    fn add(&mut self, mut names: RuleNames<'_>, rules: Vec<ResolvedRule>, all: &RouteLevels) {
+        let RouteLevels { clients: levels, left_out } = all;
         if levels.is_empty() {
             return;
         }
@@ -380,6 +407,7 @@ impl<'r> AskedFor<'r> {
         for (number, rule) in rules.into_iter().enumerate() {
             let ways = Ways::of(names.next(&rule), &rule, levels);
             self.enter(number, &rule, &ways, levels);
+            self.count += rule.matches.len() * left_out;
             for (name, (settings, backends)) in ways.all {
                 self.settings.extend(
                     settings
@@ -464,12 +492,14 @@ fn passes_tls(listener: &GatewayListener) -> bool {
 }
 
 /// Where the matches of a route of `namespace` are looked for: below its own hostnames, as far as the listener takes them.
-fn levels_of(listener: &GatewayListener, hostnames: &[RouteHostname], namespace: &str) -> Vec<Arc<str>> {
-    if !listener.is_served {
-        return Vec::new();
-    }
-    let taken = hostnames.iter().filter(|one| one.share(listener, namespace) == HostShare::Taken);
-    taken.map(|one| level_of(listener, one.hostname.as_deref())).collect()
+fn levels_of(
+    listener: &GatewayListener,
+    hostnames: &[RouteHostname],
+    namespace: &str,
+) -> impl Iterator<Item = impl FnOnce() -> Arc<str>> {
+    let served = hostnames.iter().filter(move |_| listener.is_served);
+    let taken = served.filter(move |one| one.share(listener, namespace) == HostShare::Taken);
+    taken.map(move |one| move || level_of(listener, one.hostname.as_deref()))
 }
 
 /// A route's hostnames as they are compared, `None` for all hosts, and what is to be said of those that cannot be served.

@@ -4,6 +4,7 @@
 //! a connection may be used for all hosts of a port. A port whose certificates of authorities are not there is not served.
 
 use super::{
+    authorities::AuthorityText,
     listeners::{ClientValidation, GatewayListener, ListenerContext, Owner, certificate},
     objects::{ClientValidationSpec, GatewayTls, ObjectReference},
 };
@@ -36,7 +37,7 @@ impl ReadValidation {
         for reference in &spec.authorities {
             match authorities(reference, owner, context) {
                 Ok(text) => {
-                    pem += &text;
+                    pem += &text.pem;
                     pem.push('\n');
                 }
                 Err(why) => drop(bad.get_or_insert(why)),
@@ -117,7 +118,7 @@ fn authorities(
     reference: &ObjectReference,
     owner: &Owner<'_>,
     context: &ListenerContext<'_>,
-) -> Result<Arc<str>, BadAuthority> {
+) -> Result<AuthorityText, BadAuthority> {
     let namespace = reference.namespace.as_ref().unwrap_or(owner.gateway_namespace());
     let name = (namespace.clone(), reference.name.clone());
     if !reference.is_core("ConfigMap") {

@@ -1,6 +1,7 @@
 //! The inputs of routes: classes, Gateways, ListenerSets and their listeners, and what is decided about them.
 
 use super::{
+    authorities::AuthorityText,
     certificates::CertificateNames,
     class_options::{self, ClassOptions, ClassParameters},
     client_certificates::GuardedPorts,
@@ -42,7 +43,7 @@ pub(super) struct Sources<'s> {
     pub policies: &'s ParsedObjects<GatewayResource<PolicySpec>>,
     pub certificate: &'s dyn Fn(&NamespacedName) -> Result<CertificateNames, String>,
     /// The certificates of authorities in a ConfigMap, or why there are none.
-    pub authority: &'s dyn Fn(&NamespacedName) -> Result<Arc<str>, String>,
+    pub authority: &'s dyn Fn(&NamespacedName) -> Result<AuthorityText, String>,
     /// Whether a Service may have a port of that name.
     pub has_port: &'s dyn Fn(&NamespacedName, &str) -> bool,
     /// The data of a ConfigMap that a class names, or why there is none.

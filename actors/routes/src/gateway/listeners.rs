@@ -4,6 +4,7 @@
 //! listeners that are in each other's way none is served.
 
 use super::{
+    authorities::AuthorityText,
     certificates::CertificateNames,
     conditions::{is_met, met, unmet},
     grants::Grants,
@@ -94,7 +95,7 @@ pub(super) struct ListenerContext<'s> {
     /// The names of a Secret's certificate, or why that cannot be used.
     pub certificate: &'s dyn Fn(&NamespacedName) -> Result<CertificateNames, String>,
     /// The certificates of authorities in a ConfigMap, or why there are none.
-    pub authority: &'s dyn Fn(&NamespacedName) -> Result<Arc<str>, String>,
+    pub authority: &'s dyn Fn(&NamespacedName) -> Result<AuthorityText, String>,
     /// The hosts that belong to some namespaces.
     pub owners: &'s Owners,
 }

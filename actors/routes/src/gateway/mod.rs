@@ -28,6 +28,7 @@ mod parents;
 mod parsed;
 mod policies;
 mod port_hostnames;
+mod port_lines;
 mod port_names;
 pub(crate) mod port_record;
 mod ports;
@@ -102,8 +103,8 @@ impl GatewayModel {
     pub fn emptied(&self) -> Self {
         let (ports, options) = (self.ports.clone(), self.options.clone());
         let written_ports = self.written_ports.clone();
-        let (counting, sets) = (self.counting.emptied(), self.sets.emptied());
-        Self { ports, written_ports, options, counting, sets, ..Self::default() }
+        let (stores, counting, sets) = (self.stores.emptied(), self.counting.emptied(), self.sets.emptied());
+        Self { stores, ports, written_ports, options, counting, sets, ..Self::default() }
     }
 
     /// Takes up the ports that another controller had written down.
@@ -152,11 +153,12 @@ impl GatewayModel {
             *self = Self::default();
             return all;
         }
-        self.sets.set_clock(clock);
         let reloads = ReloadsPerMinute::of(&config.spec.templating_settings.extra_context);
-        self.counting.set_clock(now.map(|now| (now, reloads)));
+        let pace = now.map(|now| (now, reloads));
+        self.sets.set_clock(clock, pace);
+        self.counting.set_clock(pace);
         let settings = GatewaySettings::of(config);
-        let is_updated = self.stores.update(config, snapshots, now);
+        let is_updated = self.stores.update(config, snapshots, pace);
         let services = self.stores.update_services(config, snapshots);
         let is_moved = is_updated
             || self.settings.as_ref() != Some(&settings)
@@ -166,6 +168,10 @@ impl GatewayModel {
         stale.extend(self.stores.update_routes(config, snapshots, &mut self.counting));
         if is_moved {
             stale.extend(self.update_inputs(&settings));
+        }
+        if self.sets.are_ports_due() {
+            self.sets.write_inputs(&self.inputs, &settings);
+            self.write_attached();
         }
         self.settings = Some(settings);
         stale.extend(services.names.into_iter().flat_map(|service| self.resolved.naming(service)));
@@ -328,11 +334,16 @@ impl GatewayModel {
             listener_sets.insert(name.clone(), known.unwrap_or_else(|| Arc::new(verdict)));
         }
         let found = gateways.iter().map(|(name, verdict)| {
-            (name.clone(), self.stores.gateways.reference(name), findings::of_gateway(verdict))
+            let mut found = findings::of_gateway(verdict);
+            found.extend(self.stores.found_at_gateway(name));
+            found.extend(self.sets.found_at_ports("gateways", name));
+            (name.clone(), self.stores.gateways.reference(name), found)
         });
         self.findings.set_all("Gateway", found.collect());
         let found = listener_sets.iter().map(|(name, verdict)| {
-            (name.clone(), self.stores.listener_sets.reference(name), findings::of_listener_set(verdict))
+            let mut found = findings::of_listener_set(verdict);
+            found.extend(self.sets.found_at_ports("listenersets", name));
+            (name.clone(), self.stores.listener_sets.reference(name), found)
         });
         self.findings.set_all("ListenerSet", found.collect());
         (verdicts.gateways, verdicts.listener_sets) = (gateways, listener_sets);

@@ -1,8 +1,14 @@
 //! The objects of one store, and which of them are different now: read once while they are unchanged, or each time that they are asked for.
 
 use super::objects::{Readable, ServiceFacts};
+use crate::reload_pace::{ReadAtStart, ReloadPace};
 use haptic_model::{ActiveConfig, Object, ObjectRef, Snapshot, Snapshots, gateway::NamespacedName};
-use std::{cell::RefCell, collections::BTreeMap, rc::Rc, sync::Arc};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+    sync::Arc,
+};
 
 /// The objects of one store, as they are stored.
 #[derive(Clone, Debug, Default)]
@@ -114,6 +120,34 @@ impl<T: Readable> ParsedObjects<T> {
             }
         }
         is_any
+    }
+
+    /// The same of a resource whose objects are held to the pace of reloads.
+    pub fn update_paced(
+        &mut self,
+        store: Option<&Arc<Snapshot>>,
+        resource: &str,
+        pace: &mut ReloadPace<T>,
+    ) -> bool
+    where
+        T: ReadAtStart,
+    {
+        let is_free = !self.source.is_watched();
+        let mut names: BTreeSet<NamespacedName> = pace.due_objects().map(|object| name_of(object)).collect();
+        names.extend(self.source.update(store).into_iter().map(|(name, _)| name));
+        for name in &names {
+            let object = Arc::new(ObjectRef::new(resource, &name.0, &name.1));
+            let known = self.known.remove(name);
+            let counting = match self.source.read(name).map(Arc::new) {
+                Some(wanted) => pace.admit(&object, known.as_ref(), wanted, is_free),
+                None => {
+                    pace.delete(&object, known.as_deref());
+                    None
+                }
+            };
+            self.known.extend(counting.map(|counting| (name.clone(), counting)));
+        }
+        !names.is_empty()
     }
 
     /// The object of that name as the store knows it.

@@ -5,6 +5,7 @@
 //! it can: which of them another one has tells nothing of the others.
 
 use super::{
+    authorities::{AuthorityText, PolicyAuthorities},
     conditions::{met, unmet},
     objects::{GROUP, GatewayResource, ObjectReference, PolicySpec, RouteSeniority},
     parsed::ParsedObjects,
@@ -14,6 +15,7 @@ use haptic_model::{
     gateway::{NamespacedName, ParentVerdict, PolicyVerdict, StatusCondition},
     host_name::is_host,
 };
+use haptic_text::Digest;
 use serde_json::json;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -30,10 +32,23 @@ pub(super) struct BackendTls {
     pub policy: NamespacedName,
     /// The name that is asked for, and that certificates must be for.
     pub hostname: Arc<str>,
-    /// Certificates of authorities as PEM; those of the machine where there are none.
-    pub authorities: Option<Arc<str>>,
+    /// Certificates of authorities; those of the machine where there are none.
+    pub authorities: Option<Arc<PolicyAuthorities>>,
     /// The certificate that is shown.
     pub client: Option<BackendClient>,
+}
+
+impl BackendTls {
+    /// A word that tells from all others how servers are asked: whatever of it is another one is another backend, so that it takes no reload.
+    pub fn word(&self) -> String {
+        let client = self.client.iter().flat_map(|client| [&client.secret.0, &client.secret.1]);
+        let words = std::iter::once(&self.hostname)
+            .chain(client)
+            .flat_map(|word| [word.as_bytes(), b"\0".as_slice()]);
+        let authorities =
+            self.authorities.iter().map(|authorities| authorities.digest().as_bytes().as_slice());
+        Digest::of_pieces(words.chain(authorities)).short()
+    }
 }
 
 /// The certificate that servers are shown by a Gateway.
@@ -63,7 +78,7 @@ type Refusal = (&'static str, String);
 #[derive(Clone, Copy)]
 pub(super) struct PolicySurroundings<'s> {
     /// The certificates of a ConfigMap, or why there are none.
-    pub authority: &'s dyn Fn(&NamespacedName) -> Result<Arc<str>, String>,
+    pub authority: &'s dyn Fn(&NamespacedName) -> Result<AuthorityText, String>,
     /// Whether a Service may have a port of that name: one that is not known may.
     pub has_port: &'s dyn Fn(&NamespacedName, &str) -> bool,
 }
@@ -223,17 +238,14 @@ impl BackendPolicies {
 /// Reads the demand of a policy, and whether the objects that it names are there.
 fn read(
     policy: &GatewayResource<PolicySpec>,
-    authority: &dyn Fn(&NamespacedName) -> Result<Arc<str>, String>,
+    authority: &dyn Fn(&NamespacedName) -> Result<AuthorityText, String>,
 ) -> (Result<Arc<BackendTls>, Refusal>, StatusCondition) {
     let validation = &policy.spec.validation;
     let mut bad: Option<Refusal> = None;
-    let mut pem = String::new();
+    let mut texts = Vec::new();
     for reference in &validation.authorities {
         match certificates(reference, &policy.metadata.namespace, authority) {
-            Ok(text) => {
-                pem += &text;
-                pem.push('\n');
-            }
+            Ok(text) => texts.push(text),
             Err(why) => drop(bad.get_or_insert(why)),
         }
     }
@@ -241,12 +253,16 @@ fn read(
         Some((reason, why)) => unmet("ResolvedRefs", reason, why.clone()),
         None => met("ResolvedRefs", "ResolvedRefs", "all references lead to something"),
     };
+    let has_none = texts.is_empty();
+    let authorities = PolicyAuthorities::of(texts);
     let is_of_machine = validation.well_known.as_deref() == Some("System");
     let refused = if validation.authorities.is_empty() && !is_of_machine {
         Some(("NoValidCACertificate", "it names no certificates of authorities".to_owned()))
-    } else if pem.is_empty() && !is_of_machine {
+    } else if has_none && !is_of_machine {
         let why = bad.map_or_else(|| "it has no certificate of an authority".to_owned(), |(_, why)| why);
         Some(("NoValidCACertificate", why))
+    } else if let Err(why) = &authorities {
+        Some(("NoValidCACertificate", why.clone()))
     } else if !is_host(&validation.hostname.to_ascii_lowercase()) || validation.hostname.starts_with('*') {
         Some(("Invalid", format!("hostname {:?} is none", validation.hostname)))
     } else if !validation.subject_alt_names.is_empty() {
@@ -260,7 +276,7 @@ fn read(
         None => Ok(Arc::new(BackendTls {
             policy: policy.metadata.key(),
             hostname: validation.hostname.to_ascii_lowercase().into(),
-            authorities: (!pem.is_empty()).then(|| pem.into()),
+            authorities: authorities.ok().filter(|_| !has_none).map(Arc::new),
             client: None,
         })),
     };
@@ -270,8 +286,8 @@ fn read(
 fn certificates(
     reference: &ObjectReference,
     namespace: &Arc<str>,
-    authority: &dyn Fn(&NamespacedName) -> Result<Arc<str>, String>,
-) -> Result<Arc<str>, Refusal> {
+    authority: &dyn Fn(&NamespacedName) -> Result<AuthorityText, String>,
+) -> Result<AuthorityText, Refusal> {
     let name = &reference.name;
     if !reference.is_core("ConfigMap") {
         let kind = reference.kind.as_deref().unwrap_or_default();

@@ -4,17 +4,20 @@
 
 use super::{
     hostname::{ANY, endings},
-    listeners::GatewayListener,
+    listeners::{GatewayListener, Protocol},
 };
+use crate::ownership::separate_hosts::fairly;
 use haptic_model::host_name::suffix;
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
 };
 
-/// The most names behind a certificate, and the most bytes of them: HAProxy reads 2,048 words and 64 KiB of a line, and refuses the whole file for more.
+/// The most names behind a certificate, in several lines.
 const MOST_NAMES: usize = 1_024;
-const MOST_BYTES: usize = 32_768;
+/// The most bytes of names in a line, and of hosts that it is not for: 8,000 bytes of a line are sent through HAProxy's socket.
+const BYTES_OF_NAMES: usize = 3_500;
+const BYTES_OF_OTHERS: usize = 3_500;
 
 /// The hostnames of listeners at each of HAProxy's ports, but for those for all hosts.
 pub(super) struct PortHostnames<'l>(BTreeMap<u16, HostnamesOfPort<'l>>);
@@ -26,6 +29,18 @@ struct HostnamesOfPort<'l> {
     wildcards: HashSet<&'l str>,
     /// The ends of all wildcards over any of them.
     above: HashSet<&'l str>,
+    /// By the end of the wildcard right over them the hosts that have certificates of their own, with their namespaces.
+    below: HashMap<&'l str, BTreeMap<&'l str, &'l str>>,
+}
+
+/// A line of a certificate.
+#[derive(Debug, PartialEq)]
+pub(super) struct CertificateLine<'n> {
+    /// Whether the listener's hostname is one of its names.
+    pub is_first: bool,
+    pub names: Vec<&'n str>,
+    /// Hosts below its wildcards that it is not for.
+    pub except: Vec<&'n str>,
 }
 
 /// The names by which a certificate is presented.
@@ -41,7 +56,7 @@ impl<'l> PortHostnames<'l> {
         let mut all: BTreeMap<u16, HostnamesOfPort<'l>> = BTreeMap::new();
         for listener in served.iter().filter(|listener| *listener.hostname != *ANY) {
             if let Some(target) = listener.target {
-                all.entry(target).or_default().add(&listener.hostname);
+                all.entry(target).or_default().add(listener);
             }
         }
         Self(all)
@@ -55,15 +70,68 @@ impl<'l> PortHostnames<'l> {
             others.filter(|_| *listener.hostname == *ANY).and_then(|others| others.left_of(names.clone()));
         let is_all = left.is_some();
         let names = left.or_else(|| Some(others?.deeper(suffix(&listener.hostname)?, names)));
-        PresentedNames { names: in_a_line(names.unwrap_or_default()), is_all }
+        let mut names = names.unwrap_or_default();
+        names.truncate(MOST_NAMES);
+        PresentedNames { names, is_all }
+    }
+
+    /// The lines of a listener's certificate for `names`; one without any is for all that the certificate is for.
+    ///
+    /// HAProxy chooses among the certificates of a host and of the wildcard over it by the kinds of key that a client knows: only the wildcard's line itself can
+    /// leave a host out that has a certificate of its own.
+    pub fn lines<'n>(
+        &'n self,
+        listener: &GatewayListener,
+        names: &'n [Box<str>],
+    ) -> Vec<CertificateLine<'n>> {
+        let PresentedNames { names: presented, is_all } = self.presented(listener, names);
+        let except = self.others_below(listener, names);
+        let is_any = *listener.hostname == *ANY;
+        // HAProxy does not read a certificate's names where a host is left out.
+        let (presented, is_all) = if is_any && !is_all && !except.is_empty() {
+            (names.iter().map(|name| &**name).take(MOST_NAMES).collect(), true)
+        } else {
+            (presented, is_all)
+        };
+        if is_all && presented.is_empty() {
+            return Vec::new();
+        }
+        let mut lines: Vec<CertificateLine<'n>> = in_lines(presented);
+        for line in &mut lines {
+            let has_wildcard = line.names.iter().any(|name| suffix(name).is_some());
+            if has_wildcard || (line.is_first && suffix(&listener.hostname).is_some()) {
+                line.except.clone_from(&except);
+            }
+        }
+        lines
+    }
+
+    /// Hosts right below the wildcards of a listener and of its certificate that have certificates of their own.
+    fn others_below<'n>(&'n self, listener: &GatewayListener, names: &'n [Box<str>]) -> Vec<&'n str> {
+        let Some(others) = listener.target.and_then(|target| self.0.get(&target)) else { return Vec::new() };
+        let own = std::iter::once(&*listener.hostname).filter_map(suffix);
+        let of_certificate = names.iter().filter_map(|name| suffix(name));
+        let below: BTreeMap<&str, &str> = own
+            .chain(of_certificate)
+            .filter_map(|end| others.below.get(end))
+            .flat_map(|hosts| hosts.iter().map(|(host, namespace)| (*host, *namespace)))
+            .collect();
+        fairly(below.into_iter(), |host| host, BYTES_OF_OTHERS)
     }
 }
 
 impl<'l> HostnamesOfPort<'l> {
-    fn add(&mut self, hostname: &'l str) {
+    fn add(&mut self, listener: &'l GatewayListener) {
+        let hostname: &str = &listener.hostname;
         self.all.insert(hostname);
         self.wildcards.extend(suffix(hostname));
         self.above.extend(endings(hostname));
+        if suffix(hostname).is_none()
+            && listener.protocol.is_some_and(Protocol::ends_tls)
+            && let Some(end) = endings(hostname).next()
+        {
+            self.below.entry(end).or_default().insert(hostname, &listener.namespace);
+        }
     }
 
     /// Of the names of an open listener's certificate those that are for no other listener at the port; `None` where all are.
@@ -89,15 +157,20 @@ impl<'l> HostnamesOfPort<'l> {
     }
 }
 
-/// As many of them as there is room for.
-fn in_a_line(mut names: Vec<&str>) -> Vec<&str> {
-    let mut bytes = 0;
-    names.truncate(MOST_NAMES);
-    names.retain(|name| {
+/// In as many lines as they need, one at least.
+fn in_lines(names: Vec<&str>) -> Vec<CertificateLine<'_>> {
+    let line = |is_first: bool| CertificateLine { is_first, names: Vec::new(), except: Vec::new() };
+    let (mut lines, mut last, mut bytes) = (Vec::new(), line(true), 0);
+    for name in names {
+        if bytes + name.len() + 1 > BYTES_OF_NAMES {
+            lines.push(std::mem::replace(&mut last, line(false)));
+            bytes = 0;
+        }
         bytes += name.len() + 1;
-        bytes <= MOST_BYTES
-    });
-    names
+        last.names.push(name);
+    }
+    lines.push(last);
+    lines
 }
 
 #[cfg(test)]
@@ -196,18 +269,52 @@ mod tests {
     }
 
     #[test]
-    fn a_line_has_no_more_names_than_haproxy_reads() {
+    fn names_stand_in_lines_that_the_socket_takes() {
         let wild = listener("*.a", 1);
         let served = [&wild];
         let index = PortHostnames::of(&served);
         let named =
             |front: &str| (0..3_000).map(|n| format!("{front}{n}.b.a").into()).collect::<Vec<Box<str>>>();
-        let names = named("n");
-        assert_eq!(index.presented(&wild, &names).names.len(), MOST_NAMES);
-        let names = named(&"n".repeat(60));
-        let presented = index.presented(&wild, &names).names;
+        for names in [named("n"), named(&"n".repeat(60))] {
+            let lines = index.lines(&wild, &names);
+            let bytes =
+                |line: &CertificateLine<'_>| line.names.iter().map(|name| name.len() + 1).sum::<usize>();
+            assert!(lines.len() > 1 && lines.iter().all(|line| bytes(line) <= BYTES_OF_NAMES));
+            assert_eq!(lines.iter().map(|line| line.names.len()).sum::<usize>(), MOST_NAMES);
+            assert_eq!(lines.iter().filter(|line| line.is_first).count(), 1);
+        }
+    }
+
+    #[test]
+    fn a_wildcard_leaves_out_the_hosts_right_below_it_that_have_certificates() {
+        let web = |hostname: &str, namespace: &str| {
+            let listener = GatewayListener::clone(&listener(hostname, 1));
+            Arc::new(GatewayListener {
+                protocol: Some(Protocol::Https),
+                namespace: namespace.into(),
+                ..listener
+            })
+        };
+        let (wild, open) = (web("*.a", "mallory"), web(ANY, "mallory"));
+        let mut all =
+            vec![wild.clone(), open.clone(), web("x.a", "shop"), web("y.x.a", "shop"), web("z.b", "shop")];
+        let except = |all: &[Arc<GatewayListener>], asking: &Arc<GatewayListener>, names: &[&str]| {
+            let names: Vec<Box<str>> = names.iter().map(|name| (*name).into()).collect();
+            let served: Vec<_> = all.iter().collect();
+            let index = PortHostnames::of(&served);
+            let lines = index.lines(asking, &names);
+            let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+            (texts(&lines[0].names), texts(&lines[0].except))
+        };
+        let of = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        assert_eq!(except(&all, &wild, &["*.a"]), (of(&[]), of(&["x.a"])));
+        assert_eq!(except(&all, &open, &["*.b", "c"]), (of(&["*.b", "c"]), of(&["z.b"])));
+        assert_eq!(except(&all, &open, &["c"]), (of(&[]), of(&[])));
+        all.extend((0..1_000).map(|number| web(&format!("a{number}.a"), "mallory")));
+        let (_, left_out) = except(&all, &wild, &["*.a"]);
         assert!(
-            presented.iter().map(|name| name.len() + 1).sum::<usize>() <= MOST_BYTES && presented.len() > 400
+            left_out.contains(&"x.a".to_owned()),
+            "each namespace has its first before any has its second"
         );
     }
 }

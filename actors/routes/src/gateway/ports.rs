@@ -44,7 +44,7 @@ pub(super) enum PortTransport {
 }
 
 /// The number of lists of certificates, one for each port with TLS.
-const MOST_TLS_PORTS: usize = 32;
+pub(super) const MOST_TLS_PORTS: usize = 32;
 
 /// The ports that were given.
 pub(super) type GivenPorts = BTreeMap<AskedPort, u16>;

@@ -435,8 +435,10 @@ pub(super) fn backend_name(key: &BackendKey) -> String {
     let BackendKey { namespace, service, port, protocol, tls, retry } = key;
     let (of, port) = (format!("gateway:{namespace}"), port.to_string());
     let profile = retry.as_ref().map(|retry| retry.name());
+    let asked = tls.as_ref().map(|tls| tls.word());
     let mut parts = vec![of.as_str(), service, &port, protocol];
     parts.extend(profile.as_deref());
+    parts.extend(asked.as_deref());
     if let Some(client) = tls.as_ref().and_then(|tls| tls.client.as_ref()) {
         parts.extend([&*client.gateway.0, &*client.gateway.1]);
     }

@@ -9,7 +9,8 @@ use super::{
     levels::{LevelShare, RouteId},
     listeners::{ClientValidation, GatewayListener, Protocol},
     port_hostnames::PortHostnames,
-    ports::PortTransport,
+    port_lines::{PacedCertificates, PortPart, StandingParts},
+    ports::{MOST_TLS_PORTS, PortTransport},
     references::BackendKey,
     retries::RetryProfile,
     rules::{KeptSettings, backend_name},
@@ -20,11 +21,12 @@ use crate::{
         asked::{DemandedObjects, UsageCounts},
         memory::Clock,
     },
+    reload_pace::ReloadsPerMinute,
     store_names::{options_of, store_of},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use haptic_model::{
-    ObjectJson, ObjectRef, Snapshot, Snapshots,
+    Finding, ObjectJson, ObjectRef, Snapshot, Snapshots,
     gateway::{NamespacedName, RouteKind},
     host_name::suffix,
 };
@@ -40,6 +42,7 @@ use std::{
 const PORTS: &str = "gateway ports";
 const BACKENDS: &str = "gateway backends";
 const RETRIES: &str = "gateway retries";
+const AUTHORITIES: &str = "gateway authorities";
 const CLASSES: &str = "gateway classes";
 const NEEDS: &str = "gateway";
 
@@ -86,26 +89,38 @@ impl PortWithTls {
         self.has_passed |= protocol == Protocol::PassedTls;
     }
 
+    /// The parts of HAProxy's lines that it needs.
+    fn parts(&self) -> impl Iterator<Item = PortPart> {
+        let all = [
+            (self.has_web, PortPart::Web),
+            (self.has_ended, PortPart::Ended),
+            (self.has_passed, PortPart::Passed),
+            (self.is_apart(), PortPart::Apart),
+        ];
+        all.into_iter().filter(|(is_needed, _)| *is_needed).map(|(_, part)| part)
+    }
+
     /// Whether names of listeners with a hostname have no certificate by default: that of the listener for all hosts is another namespace's, and HAProxy
     /// would present it for what a wildcard's certificate has no name for.
     fn is_apart(&self) -> bool {
         self.open_to_all.as_ref().is_some_and(|open| self.wild.iter().any(|of| of != open))
     }
 
-    /// Whether names are looked at before TLS ends.
-    fn is_looked_into(&self) -> bool {
-        self.has_ended || self.has_passed || self.is_apart()
-    }
-
-    fn json(&self, target: u16, slot: usize) -> Value {
+    fn json(&self, target: u16, slot: usize, standing: &StandingParts) -> Value {
         let clients = self.clients.as_ref().map(|clients| {
             json!({"lenient": clients.is_lenient, "authorities": as_of_a_secret(&clients.authorities)})
         });
         let open: Vec<Value> =
             self.open.iter().map(|(of, name)| json!({"namespace": of, "name": name})).collect();
-        json!({"target": target, "slot": slot, "open": open, "clients": clients, "web": self.has_web,
-            "ended": self.has_ended, "streams": self.is_looked_into(), "apart": self.is_apart()})
+        json!({"target": target, "slot": slot, "open": open, "clients": clients,
+            "web": standing.has(target, PortPart::Web), "ended": standing.has(target, PortPart::Ended),
+            "streams": is_looked_into(target, standing), "apart": standing.has(target, PortPart::Apart)})
     }
+}
+
+/// Whether names are looked at before TLS ends.
+fn is_looked_into(target: u16, standing: &StandingParts) -> bool {
+    [PortPart::Ended, PortPart::Passed, PortPart::Apart].iter().any(|part| standing.has(target, *part))
 }
 
 /// The way of a listener's connections.
@@ -135,11 +150,20 @@ pub(super) struct Sets {
     ports: Arc<Snapshot>,
     backends: Arc<Snapshot>,
     retries: Arc<Snapshot>,
+    authorities: Arc<Snapshot>,
     classes: Arc<Snapshot>,
     needs: Arc<Snapshot>,
     routes: BTreeMap<RouteKind, Arc<Snapshot>>,
+    /// By what `standing` was told from.
+    mode: Option<PortMode>,
+    standing: StandingParts,
+    open: PacedCertificates,
+    /// What clients must show, of ports with TLS: also where no listener is served any more.
+    clients: BTreeMap<u16, Arc<ClientValidation>>,
     /// How many routes lead to each.
     used: BTreeMap<BackendKey, usize>,
+    /// How many of these are verified by the authorities of that name, by their namespace.
+    verifying: BTreeMap<NamespacedName, usize>,
     /// The needs of routes. One that no route has any more stays for a while: it comes and goes with lines of HAProxy's, and a reload each.
     needed: UsageCounts,
     clock: Option<Clock>,
@@ -160,10 +184,16 @@ impl Default for Sets {
             ports: empty(),
             backends: empty(),
             retries: empty(),
+            authorities: empty(),
             classes: empty(),
             needs: empty(),
             routes: RouteKind::ALL.map(|kind| (kind, empty())).into(),
+            mode: None,
+            standing: StandingParts::default(),
+            open: PacedCertificates::default(),
+            clients: BTreeMap::new(),
             used: BTreeMap::new(),
+            verifying: BTreeMap::new(),
             needed: UsageCounts::default(),
             clock: None,
             needs_of: BTreeMap::new(),
@@ -176,18 +206,34 @@ impl Default for Sets {
 impl Sets {
     /// The same with nothing in it but what stays for a while.
     pub fn emptied(&self) -> Self {
-        Self { needed: self.needed.emptied(), ..Self::default() }
+        let (mode, standing, clients) = (self.mode.clone(), self.standing.clone(), self.clients.clone());
+        let (needed, open) = (self.needed.emptied(), self.open.emptied());
+        Self { needed, mode, standing, open, clients, ..Self::default() }
     }
 
-    /// Sets the time; without one nothing stays.
-    pub fn set_clock(&mut self, clock: Option<Clock>) {
+    /// Sets the time; without one nothing stays. `pace`: the same for reloads.
+    pub fn set_clock(&mut self, clock: Option<Clock>, pace: Option<(Instant, ReloadsPerMinute)>) {
         self.clock = clock;
         self.needed.forget(clock.as_ref());
+        self.open.set_clock(pace);
     }
 
-    /// When the next thing is forgotten that no route needs.
+    /// When the next thing is forgotten that no route or listener needs, or counts otherwise.
     pub fn due(&self) -> Option<Instant> {
-        self.needed.next(self.clock?.hold)
+        let of_clock = |clock: Clock| [self.needed.next(clock.hold), self.standing.due(&clock)];
+        let all = self.clock.map(of_clock).into_iter().flatten().flatten();
+        all.chain(self.open.due()).min()
+    }
+
+    /// Whether ports are to be written again though nobody asks for anything else.
+    pub fn are_ports_due(&self) -> bool {
+        let is_over = |clock: &Clock| self.standing.due(clock).is_some_and(|due| due <= clock.now);
+        self.clock.as_ref().is_some_and(is_over) || self.open.is_due()
+    }
+
+    /// The finding at a Gateway or ListenerSet whose certificate for all hosts waits.
+    pub fn found_at_ports(&self, resources: &str, name: &NamespacedName) -> Option<Finding> {
+        self.open.found(resources, name)
     }
 
     pub fn beside(&self, all: Snapshots) -> Snapshots {
@@ -196,6 +242,7 @@ impl Sets {
             .with(store_of(PORTS), self.ports.clone())
             .with(store_of(BACKENDS), self.backends.clone())
             .with(store_of(RETRIES), self.retries.clone())
+            .with(store_of(AUTHORITIES), self.authorities.clone())
             .with(store_of(CLASSES), self.classes.clone())
             .with(options_of(NEEDS), self.needs.clone());
         RouteKind::ALL.iter().fold(all, |all, kind| {
@@ -219,32 +266,25 @@ impl Sets {
     pub fn write_inputs(&mut self, inputs: &GatewayInputs, settings: &GatewaySettings) {
         let served: Vec<&Arc<GatewayListener>> =
             inputs.listeners().filter(|listener| listener.is_served).collect();
-        let tls: BTreeSet<u16> = served
-            .iter()
-            .filter(|one| one.protocol.is_some_and(Protocol::is_tls))
-            .filter_map(|one| one.target)
-            .collect();
+        let mut secured = self.write_standing(&served, settings);
+        let tls: BTreeSet<u16> = self.standing.targets(PortTransport::Tls).collect();
         let hostnames = PortHostnames::of(&served);
         let slot = |target: u16| match &settings.ports {
             PortMode::Allocated { tls: (first, _), .. } => usize::from(target.saturating_sub(*first)),
             PortMode::Same { .. } => tls.range(..target).count(),
         };
         let mut of_gateways: BTreeMap<&NamespacedName, Vec<Value>> = BTreeMap::new();
-        let (mut plain, mut tcp) = (BTreeSet::new(), BTreeSet::new());
-        let mut secured: BTreeMap<u16, PortWithTls> = BTreeMap::new();
         for listener in &served {
             let (Some(target), Some(protocol)) = (listener.target, listener.protocol) else { continue };
-            match protocol.transport() {
-                PortTransport::Plain => drop(plain.insert(target)),
-                PortTransport::Tcp => drop(tcp.insert(target)),
-                PortTransport::Tls => secured.entry(target).or_default().add(listener),
-            }
             let is_tls = protocol.ends_tls();
             let certificates = listener.certificates.iter().zip(&listener.names);
             let certificates: Vec<Value> = certificates
                 .map(|((of, name), names)| {
-                    let presented = hostnames.presented(listener, names);
-                    json!({"namespace": of, "name": name, "names": presented.names, "narrowed": presented.is_all})
+                    let lines = hostnames.lines(listener, names).into_iter().map(
+                        |line| json!({"first": line.is_first, "names": line.names, "except": line.except}),
+                    );
+                    let lines: Vec<Value> = lines.collect();
+                    json!({"namespace": of, "name": name, "lines": lines})
                 })
                 .collect();
             of_gateways.entry(&listener.gateway).or_default().push(json!({
@@ -260,15 +300,64 @@ impl Sets {
             )
         });
         replace(&mut self.gateways, gateways.collect());
-        let looked_into = secured.values().any(PortWithTls::is_looked_into);
-        let ended = secured.values().any(|port| port.has_ended);
-        let web = !plain.is_empty() || secured.values().any(|port| port.has_web);
-        let secured: Vec<Value> =
-            secured.iter().map(|(target, port)| port.json(*target, slot(*target))).collect();
+        let standing = &self.standing;
+        let (plain, tcp): (Vec<u16>, Vec<u16>) = (
+            standing.targets(PortTransport::Plain).collect(),
+            standing.targets(PortTransport::Tcp).collect(),
+        );
+        let has = |part: PortPart| tls.iter().any(|target| standing.has(*target, part));
+        let looked_into = tls.iter().any(|target| is_looked_into(*target, standing));
+        let (ended, web) = (has(PortPart::Ended), !plain.is_empty() || has(PortPart::Web));
+        let secured: Vec<Value> = tls
+            .iter()
+            .map(|target| secured.remove(target).unwrap_or_default().json(*target, slot(*target), standing))
+            .collect();
         let ports = json!({"plain": plain, "tls": secured, "tcp": tcp, "web": web, "tlsStreams": looked_into,
             "endedStreams": ended, "streams": looked_into || !tcp.is_empty()});
         replace(&mut self.ports, vec![(ObjectRef::new("gateways", "", "ports"), ports)]);
         self.write_classes(inputs);
+    }
+
+    /// Notes what stands at ports for these listeners, and stands there yet; of ports with TLS what comes in there now.
+    fn write_standing(
+        &mut self,
+        served: &[&Arc<GatewayListener>],
+        settings: &GatewaySettings,
+    ) -> BTreeMap<u16, PortWithTls> {
+        if self.mode.as_ref() != Some(&settings.ports) {
+            self.standing = StandingParts::default();
+            self.mode = Some(settings.ports.clone());
+        }
+        let mut secured: BTreeMap<u16, PortWithTls> = BTreeMap::new();
+        let mut needed = BTreeSet::new();
+        for listener in served {
+            let (Some(target), Some(protocol)) = (listener.target, listener.protocol) else { continue };
+            match protocol.transport() {
+                PortTransport::Plain => drop(needed.insert((target, PortPart::Plain))),
+                PortTransport::Tcp => drop(needed.insert((target, PortPart::Tcp))),
+                PortTransport::Tls => secured.entry(target).or_default().add(listener),
+            }
+        }
+        for (target, port) in &secured {
+            needed.extend(port.parts().map(|part| (*target, part)));
+        }
+        self.standing.need(&needed, self.clock.as_ref(), MOST_TLS_PORTS);
+        self.open.take(served);
+        let tls: BTreeSet<u16> = self.standing.targets(PortTransport::Tls).collect();
+        self.clients.retain(|target, _| tls.contains(target));
+        for target in tls {
+            let port = secured.entry(target).or_default();
+            if !self.open.is_open(target) {
+                port.open.clear();
+            }
+            match port.clients.clone() {
+                Some(clients) => drop(self.clients.insert(target, clients)),
+                None if port.has_web || port.has_ended => drop(self.clients.remove(&target)),
+                // Nobody is served there, so that whoever comes next may have it the same way.
+                None => port.clients = self.clients.get(&target).cloned(),
+            }
+        }
+        secured
     }
 
     /// Writes what classes say of all requests, with the Gateways for which that counts.
@@ -325,6 +414,7 @@ impl Sets {
             let count = self.used.entry(key.clone()).or_default();
             *count += 1;
             if *count == 1 {
+                self.use_authorities(key);
                 services.insert((key.namespace.clone(), key.service.clone()));
             }
         }
@@ -334,8 +424,34 @@ impl Sets {
             *count -= 1;
             if *count == 0 {
                 self.used.remove(key);
+                self.leave_authorities(key);
                 services.insert((key.namespace.clone(), key.service.clone()));
             }
+        }
+    }
+
+    /// Of many backends that are verified by the same authorities, the text of these is there once for each namespace.
+    fn use_authorities(&mut self, key: &BackendKey) {
+        let Some(authorities) = key.tls.as_ref().and_then(|tls| tls.authorities.as_ref()) else { return };
+        let name: Arc<str> = authorities.name().into();
+        let count = self.verifying.entry((key.namespace.clone(), name.clone())).or_default();
+        *count += 1;
+        if *count == 1 {
+            let metadata = json!({"namespace": key.namespace, "name": name});
+            let mut json = as_of_a_secret(&authorities.pem());
+            json["metadata"] = metadata;
+            write(&mut self.authorities, ObjectRef::new("services", &key.namespace, &name), Some(json));
+        }
+    }
+
+    fn leave_authorities(&mut self, key: &BackendKey) {
+        let Some(authorities) = key.tls.as_ref().and_then(|tls| tls.authorities.as_ref()) else { return };
+        let name = (key.namespace.clone(), Arc::<str>::from(authorities.name()));
+        let Some(count) = self.verifying.get_mut(&name) else { return };
+        *count -= 1;
+        if *count == 0 {
+            self.verifying.remove(&name);
+            write(&mut self.authorities, ObjectRef::new("services", &name.0, &name.1), None);
         }
     }
 
@@ -459,7 +575,7 @@ fn backend(key: &BackendKey) -> Value {
     let mut backend =
         json!({"name": backend_name(key), "port": key.port, "protocol": key.protocol, "profile": profile});
     if let (Some(tls), Value::Object(fields)) = (&key.tls, &mut backend) {
-        let authorities = tls.authorities.as_deref().map(as_of_a_secret);
+        let authorities = tls.authorities.as_ref().map(|authorities| authorities.name());
         let client = tls.client.as_ref().map(|one| json!({"namespace": one.secret.0, "name": one.secret.1}));
         let tls = json!({
             "hostname": tls.hostname, "namespace": tls.policy.0, "policy": tls.policy.1, "authorities": authorities, "client": client,

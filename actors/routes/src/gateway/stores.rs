@@ -1,23 +1,24 @@
 //! The stores of the Gateway API, and of what its objects name, as they were read last.
 
 use super::{
+    authorities::AuthorityText,
     certificates::GatewayCertificates,
     class_options::ClassParameters,
     inputs::{GatewayInputs, Remembered, Sources},
     levels::RouteId,
     named_config_maps::NamedConfigMaps,
     objects::{
-        ClassSpec, GROUP, GatewayResource, GatewaySpec, GrantSpec, LabelsOfNamespaces, ListenerSetSpec,
-        PolicySpec, Readable, ServiceFacts,
+        ClassSpec, FrontendTls, GROUP, GatewayResource, GatewaySpec, GrantSpec, LabelsOfNamespaces,
+        ListenerSetSpec, PolicySpec, Readable, ServiceFacts,
     },
     parsed::{ParsedObjects, StoredObjects, watched_store},
     port_names::PortNames,
     reload_pace::CountingRoutes,
     settings::GatewaySettings,
 };
-
+use crate::reload_pace::{ReadAtStart, ReloadPace, ReloadsPerMinute};
 use haptic_model::{
-    ActiveConfig, Object, Snapshots,
+    ActiveConfig, Finding, Object, ObjectRef, Snapshots,
     gateway::{GATEWAY_NAME, NamespacedName, RouteKind},
 };
 use std::{
@@ -26,11 +27,25 @@ use std::{
     time::Instant,
 };
 
+/// The resource of Gateways.
+const GATEWAYS: &str = "gateways";
+
+impl ReadAtStart for GatewayResource<GatewaySpec> {
+    /// Whether and how clients are verified stands with a port. What else a Gateway asks for comes and goes at run time, or stays for a while.
+    type Lines<'a> = Option<&'a FrontendTls>;
+
+    fn lines(&self) -> Option<&FrontendTls> {
+        self.spec.tls.as_ref()?.frontend.as_ref()
+    }
+}
+
 /// All of them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct GatewayStores {
     pub classes: ParsedObjects<GatewayResource<ClassSpec>>,
     pub gateways: ParsedObjects<GatewayResource<GatewaySpec>>,
+    /// How often Gateways may have clients verified otherwise.
+    pace: ReloadPace<GatewayResource<GatewaySpec>>,
     pub listener_sets: ParsedObjects<GatewayResource<ListenerSetSpec>>,
     grants: ParsedObjects<GatewayResource<GrantSpec>>,
     namespaces: ParsedObjects<LabelsOfNamespaces>,
@@ -39,7 +54,7 @@ pub(super) struct GatewayStores {
     of_gateways: BTreeMap<NamespacedName, Arc<ServiceFacts>>,
     pub policies: ParsedObjects<GatewayResource<PolicySpec>>,
     certificates: GatewayCertificates,
-    authorities: NamedConfigMaps<Arc<str>>,
+    authorities: NamedConfigMaps<AuthorityText>,
     parameters: NamedConfigMaps<ClassParameters>,
     pub routes: BTreeMap<RouteKind, StoredObjects>,
 }
@@ -52,14 +67,26 @@ pub(super) struct ChangedServices {
 }
 
 impl GatewayStores {
-    /// Takes the stores as they are now, but those of Services and routes; whether anything is different. `now`: without it no ConfigMap is
-    /// asked for again by itself.
-    pub fn update(&mut self, config: &ActiveConfig, snapshots: &Snapshots, now: Option<Instant>) -> bool {
+    /// The same with all objects to come.
+    pub fn emptied(&self) -> Self {
+        Self { pace: self.pace.clone(), ..Self::default() }
+    }
+
+    /// Takes the stores as they are now, but those of Services and routes; whether anything is different. `clock`: without it no ConfigMap is
+    /// asked for again by itself, and nothing waits.
+    pub fn update(
+        &mut self,
+        config: &ActiveConfig,
+        snapshots: &Snapshots,
+        clock: Option<(Instant, ReloadsPerMinute)>,
+    ) -> bool {
+        let now = clock.map(|(now, _)| now);
+        self.pace.set_clock(clock);
         let store = |group, resources| watched_store(config, snapshots, group, resources);
         let of = |resources| store(GROUP, resources);
         let is_different = [
             self.classes.update(of("gatewayclasses")),
-            self.gateways.update(of("gateways")),
+            self.gateways.update_paced(of("gateways"), GATEWAYS, &mut self.pace),
             self.listener_sets.update(of("listenersets")),
             self.grants.update(of("referencegrants")),
             self.namespaces.update(store("", "namespaces")),
@@ -117,9 +144,14 @@ impl GatewayStores {
         GatewayInputs::of(settings, &sources, remembered)
     }
 
-    /// When a ConfigMap is asked for again that nobody answered for.
+    /// When a ConfigMap is asked for again that nobody answered for, or it is a Gateway's turn.
     pub fn due(&self) -> Option<Instant> {
-        [self.authorities.due(), self.parameters.due()].into_iter().flatten().min()
+        [self.authorities.due(), self.parameters.due(), self.pace.due()].into_iter().flatten().min()
+    }
+
+    /// The finding at a Gateway that waits.
+    pub fn found_at_gateway(&self, name: &NamespacedName) -> Option<Finding> {
+        self.pace.found(&ObjectRef::new(GATEWAYS, &name.0, &name.1))
     }
 
     pub fn every_route(&self) -> impl Iterator<Item = RouteId> {

@@ -10,4 +10,4 @@ pub mod index;
 pub mod memory;
 pub mod owners;
 pub(crate) mod passthrough;
-mod separate_hosts;
+pub(crate) mod separate_hosts;

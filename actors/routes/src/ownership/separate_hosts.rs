@@ -9,8 +9,8 @@ use std::{
     sync::Arc,
 };
 
-/// A crt-list's line is sent through HAProxy's socket, which takes 16 KB.
-const BYTES: usize = 12_000;
+/// Of the 8,000 bytes of a crt-list's line that are sent through HAProxy's socket: a certificate, a wildcard and options stand there, too.
+const BYTES: usize = 6_500;
 /// HAProxy compares each of them in a handshake for the wildcard.
 const MOST: usize = 400;
 
@@ -34,20 +34,8 @@ impl SeparateHosts {
 
     /// Chooses again, and gives the hosts for which something is different.
     pub fn choose(&mut self) -> Vec<Arc<str>> {
-        let mut turns: BTreeMap<&str, usize> = BTreeMap::new();
-        let mut queue: Vec<(usize, &Arc<str>)> = Vec::with_capacity(self.all.len());
-        for (host, namespace) in &self.all {
-            let turn = turns.entry(namespace).or_default();
-            queue.push((*turn, host));
-            *turn += 1;
-        }
-        queue.sort_by_key(|(turn, _)| *turn);
-        let mut bytes = 0;
-        let fits = |(_, host): &(usize, &Arc<str>)| {
-            bytes += host.len() + 2;
-            bytes <= BYTES
-        };
-        let chosen = queue.into_iter().take(MOST).take_while(fits).map(|(_, host)| host.clone()).collect();
+        let all = self.all.iter().map(|(host, namespace)| (host, &**namespace));
+        let chosen = fairly(all, |host: &Arc<str>| &**host, BYTES).into_iter().cloned().collect();
         let before = std::mem::replace(&mut self.chosen, chosen);
         before.symmetric_difference(&self.chosen).cloned().collect()
     }
@@ -60,6 +48,28 @@ impl SeparateHosts {
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
+}
+
+/// Of hosts with their namespaces those for which there is room in so many bytes: each namespace has its first one before any has its second.
+pub(crate) fn fairly<'h, H: Copy>(
+    all: impl Iterator<Item = (H, &'h str)>,
+    text: impl Fn(H) -> &'h str,
+    most: usize,
+) -> Vec<H> {
+    let mut turns: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut queue: Vec<(usize, H)> = Vec::new();
+    for (host, namespace) in all {
+        let turn = turns.entry(namespace).or_default();
+        queue.push((*turn, host));
+        *turn += 1;
+    }
+    queue.sort_by_key(|(turn, _)| *turn);
+    let mut bytes = 0;
+    let fits = |(_, host): &(usize, H)| {
+        bytes += text(*host).len() + 2;
+        bytes <= most
+    };
+    queue.into_iter().take(MOST).take_while(fits).map(|(_, host)| host).collect()
 }
 
 #[cfg(test)]

@@ -466,7 +466,7 @@ impl RecordInput<'_> {
             }
             let hosts = self.index.hosts();
             let Some(by) = &tls.certificates else { continue };
-            for (number, secret) in by.secrets.iter().enumerate() {
+            for (number, secret) in self.shown(&by.namespace, &by.secrets) {
                 let entry = Entry {
                     certificate: (by.namespace.clone(), secret.clone()),
                     client_ca: tls.client_ca.clone(),
@@ -481,6 +481,20 @@ impl RecordInput<'_> {
             hosts.chunks(HOSTS_OF_AN_ENTRY).map(move |hosts| self.entry(entry, hosts))
         });
         chunks.collect()
+    }
+
+    /// Of a host's certificates those that HAProxy may show, with their places: of two with keys of one kind it shows the first one only, and takes another order at a
+    /// start only.
+    fn shown<'s>(&self, namespace: &str, secrets: &'s [Arc<str>]) -> Vec<(usize, &'s Arc<str>)> {
+        let mut shown: Vec<(usize, &Arc<str>)> = secrets.iter().enumerate().collect();
+        if shown.len() > 1 {
+            let mut kinds = BTreeSet::new();
+            let certificates = self.index.certificates();
+            shown.retain(|(_, secret)| {
+                certificates.kind(namespace, secret).is_none_or(|kind| kinds.insert(kind))
+            });
+        }
+        shown
     }
 
     fn entry(&self, entry: &Entry, hosts: &[&Arc<str>]) -> Value {

@@ -274,7 +274,9 @@ fn enter(store: &mut Snapshot, claim: &TcpClaim) {
         Port::Name(name) => json!(name),
     };
     let parts = [&**namespace, &port, &claim.backend.service, &claim.backend.port.to_string()];
-    let name = names::name_of(&parts, "").unwrap_or_default() + TCP_BACKEND;
+    // Servers that are told of clients otherwise are another backend's, so that it takes no reload.
+    let version = claim.send_proxy.map(|version| format!("-{version}")).unwrap_or_default();
+    let name = names::name_of(&parts, "").unwrap_or_default() + TCP_BACKEND + &version;
     let mut fields = Map::from_iter([
         ("metadata".to_owned(), json!({"namespace": namespace, "name": port})),
         ("port".to_owned(), json!(claim.port)),

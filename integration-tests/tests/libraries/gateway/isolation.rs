@@ -5,7 +5,8 @@ use super::{
     to,
 };
 use crate::client::{Way, converse};
-use integration_tests::certificate::Authority;
+use integration_tests::certificate::{Authority, Certificate};
+use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 use serde_json::{Value, json};
 
 fn section(mut route: Value, section: &str) -> Value {
@@ -234,4 +235,36 @@ fn a_certificate_for_all_hosts_is_shown_for_none_of_another_listener() {
         let way = Way::to(site.address(443), Some(name));
         assert!(converse(&way, &format!("GET / HTTP/1.1\r\nHost: {name}\r\n"), "").is_err());
     });
+}
+
+/// A certificate for rsa.example with a key of RSA: all others in these tests have one of an elliptic curve.
+fn of_rsa() -> Certificate {
+    let both = include_str!("../../../../actors/render/tests/pem/rsa.pem");
+    let (pem, key) = both.split_at(both.find("-----BEGIN PRIVATE KEY").unwrap());
+    let der = CertificateDer::from_pem_slice(pem.as_bytes()).unwrap().to_vec();
+    Certificate { pem: pem.to_owned(), key: key.to_owned(), der }
+}
+
+#[test]
+fn a_wildcards_certificate_is_shown_for_no_host_that_has_one_of_its_own() {
+    let sign = |name: &str| Authority::new("anybody's").unwrap().sign(&[name.to_owned()]).unwrap();
+    let (own, theirs) = (of_rsa(), sign("*.example"));
+    let set = |namespace: &str, hostname: Option<&str>| {
+        let mut listener = listener("tls", hostname);
+        (listener["port"], listener["protocol"]) = (443.into(), "HTTPS".into());
+        listener["tls"] = json!({"certificateRefs": [{"name": "cert"}]});
+        let parent = json!({"name": "gw", "namespace": "edge"});
+        object("ListenerSet", namespace, "set", json!({"parentRef": parent, "listeners": [listener]}))
+    };
+    for wide in [Some("*.example"), None] {
+        let mut gateway = gateway("gw", json!([listener("http", None)]));
+        gateway["spec"]["allowedListeners"] = json!({"namespaces": {"from": "All"}});
+        let mut all = around();
+        all.extend([gateway, set("shop", Some("rsa.example")), set("blog", wide)]);
+        all.extend([secret_of("shop", "cert", &own), secret_of("blog", "cert", &theirs)]);
+        on_each(&all, |site| {
+            assert!(shown(site, "rsa.example") == own.der, "{wide:?}");
+            assert!(shown(site, "other.example") == theirs.der, "{wide:?}");
+        });
+    }
 }
