@@ -31,6 +31,9 @@ use tokio::process::Command;
 const READY_WITHIN: Duration = Duration::from_secs(120);
 
 const AUDIT_LOG: &str = "audit.log";
+/// Of etcd, and a copy of it.
+const STATE: &str = "etcd";
+const SAVED: &str = "etcd-saved";
 
 /// A user with no rights but those that a journey gives.
 pub const GUEST: &str = "guest";
@@ -41,7 +44,7 @@ pub struct Cluster {
     pub client: Client,
     dir: PathBuf,
     address: Ipv4Addr,
-    etcd: Mutex<Process>,
+    etcd: Mutex<Option<Process>>,
     api_server: Mutex<Option<Process>>,
 }
 
@@ -68,7 +71,7 @@ impl Cluster {
             client: client(&dir.join("admin.kubeconfig")).await?,
             dir: dir.to_owned(),
             address,
-            etcd: Mutex::new(etcd),
+            etcd: Mutex::new(Some(etcd)),
             api_server: Mutex::new(Some(api_server)),
         };
         cluster.ready().await?;
@@ -120,6 +123,40 @@ impl Cluster {
         self.ready().await
     }
 
+    /// Copies what etcd has. The API server is away meanwhile.
+    ///
+    /// # Errors
+    /// A part does not end or start, or the disk has no room.
+    pub async fn save_state(&self) -> Outcome {
+        self.end_state().await?;
+        copy_folder(&self.dir.join(STATE), &self.dir.join(SAVED))?;
+        self.begin_state().await
+    }
+
+    /// Brings etcd back to what was copied, as somebody does who lost it: everything since is forgotten, and versions of objects
+    /// begin again from there.
+    ///
+    /// # Errors
+    /// As [`Self::save_state`].
+    pub async fn restore_state(&self) -> Outcome {
+        self.end_state().await?;
+        fs::remove_dir_all(self.dir.join(STATE))?;
+        copy_folder(&self.dir.join(SAVED), &self.dir.join(STATE))?;
+        self.begin_state().await
+    }
+
+    async fn end_state(&self) -> Outcome {
+        self.stop_api_server().await?;
+        let etcd = self.etcd.lock().unwrap_or_else(PoisonError::into_inner).take();
+        etcd.ok_or_else(|| Failure::new("etcd does not run"))?.kill().await
+    }
+
+    async fn begin_state(&self) -> Outcome {
+        let etcd = start_etcd(self.address, &self.dir)?;
+        self.etcd.lock().unwrap_or_else(PoisonError::into_inner).replace(etcd);
+        self.start_api_server().await
+    }
+
     /// Server-side apply, as `kubectl apply --server-side --force-conflicts`; without a namespace in the manifest, into `namespace`.
     pub async fn apply(&self, namespace: &str, manifest: &Value) -> Outcome<DynamicObject> {
         let object: DynamicObject = serde_json::from_value(manifest.clone())?;
@@ -167,8 +204,10 @@ impl Cluster {
 
     async fn ready(&self) -> Outcome {
         eventually_within(READY_WITHIN, "the API server is ready", async || {
-            let etcd = self.etcd.lock().unwrap_or_else(PoisonError::into_inner).ensure_running();
-            etcd.map_err(|failure| Failure::new(format!("etcd {}", failure.sentence())))?;
+            if let Some(etcd) = self.etcd.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+                let running = etcd.ensure_running();
+                running.map_err(|failure| Failure::new(format!("etcd {}", failure.sentence())))?;
+            }
             if let Some(server) = self.api_server.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
                 server.ensure_running()?;
             }
@@ -224,10 +263,24 @@ fn kubeconfig(address: Ipv4Addr, authority: &str, user: &str) -> Value {
     })
 }
 
+fn copy_folder(from: &Path, to: &Path) -> Outcome {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_folder(&entry.path(), &target)?;
+        } else {
+            fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}
+
 fn start_etcd(address: Ipv4Addr, dir: &Path) -> Outcome<Process> {
     let (clients, peers) = (format!("http://{address}:2379"), format!("http://{address}:2380"));
     let mut etcd = Command::new(program::etcd()?);
-    etcd.arg("--data-dir").arg(dir.join("etcd")).args(["--unsafe-no-fsync", "--log-level=warn"]);
+    etcd.arg("--data-dir").arg(dir.join(STATE)).args(["--unsafe-no-fsync", "--log-level=warn"]);
     etcd.args(["--listen-client-urls", &clients, "--advertise-client-urls", &clients]);
     etcd.args(["--listen-peer-urls", &peers, "--initial-advertise-peer-urls", &peers]);
     etcd.args(["--initial-cluster", &format!("default={peers}")]);

@@ -170,28 +170,36 @@ impl Scene {
 
     /// Starts the next controller, which is `program`.
     pub fn controller_from(&self, program: PathBuf) -> Outcome<Controller> {
-        self.start_controller(vec![program.into()], "admin", &[])
+        self.start_controller(vec![program.into()], self.cluster.kubeconfig(), &[])
     }
 
     /// Starts the next controller, with the rights of `user`.
     pub fn controller_as(&self, user: &str) -> Outcome<Controller> {
-        self.start_controller(vec![program::haptic()?.into()], user, &[])
+        self.start_controller(vec![program::haptic()?.into()], self.cluster.kubeconfig_of(user), &[])
+    }
+
+    /// Starts the next controller, which reaches the API server as `kubeconfig` says.
+    ///
+    /// # Errors
+    /// There is no `haptic`.
+    pub fn controller_by(&self, kubeconfig: PathBuf) -> Outcome<Controller> {
+        self.start_controller(vec![program::haptic()?.into()], kubeconfig, &[])
     }
 
     /// Starts the next controller, with these variables in its environment.
     pub fn controller_with(&self, variables: &[(&str, &str)]) -> Outcome<Controller> {
-        self.start_controller(vec![program::haptic()?.into()], "admin", variables)
+        self.start_controller(vec![program::haptic()?.into()], self.cluster.kubeconfig(), variables)
     }
 
     /// Starts the next controller, with no more memory than `group` has.
     pub fn controller_within(&self, group: &MemoryGroup) -> Outcome<Controller> {
-        self.start_controller(group.words(&program::haptic()?), "admin", &[])
+        self.start_controller(group.words(&program::haptic()?), self.cluster.kubeconfig(), &[])
     }
 
     fn start_controller(
         &self,
         words: Vec<OsString>,
-        user: &str,
+        kubeconfig: PathBuf,
         variables: &[(&str, &str)],
     ) -> Outcome<Controller> {
         let number = next(&self.controllers);
@@ -200,7 +208,7 @@ impl Scene {
             words,
             variables: variables.iter().map(owned).collect(),
             namespace: self.namespace.clone(),
-            kubeconfig: self.cluster.kubeconfig_of(user),
+            kubeconfig,
             address: self.block.controller(number),
             log: self.dir.join(format!("controller-{number}.log")),
         })

@@ -83,7 +83,8 @@ impl ConfigActor {
         let (seen, observed) = topic(SourceState::default());
         let pump = tokio::spawn(options.source.clone().observe(Arc::new(seen)));
         let accepted = options.accepted.latest().as_ref().as_ref().map(|config| config.0.clone());
-        let intake = Intake::new(options.source.wanted(), accepted);
+        let uid = options.config_verdict.latest().as_ref().as_ref().and_then(|verdict| verdict.uid.clone());
+        let intake = Intake::new(options.source.wanted(), accepted).of_resource(uid);
         let ends_with_us = SourcePump(pump.abort_handle());
         Self { own, intake, observed, observing: Some(pump), _pump: ends_with_us, options }
     }

@@ -21,6 +21,8 @@ pub struct ConfigCandidate {
     pub namespace: Arc<str>,
     /// `metadata.generation`; 0 for a file.
     pub resource_generation: i64,
+    /// `metadata.uid`; `None` for a file.
+    pub uid: Option<Arc<str>>,
     /// All fields, laid over the libraries they name, defaults applied.
     pub spec: Arc<HAProxyTemplateConfigSpec>,
     /// What it says beside its spec.
@@ -46,6 +48,7 @@ impl ConfigCandidate {
                 .pointer("/metadata/generation")
                 .and_then(Value::as_i64)
                 .unwrap_or_default(),
+            uid: Some(text("/metadata/uid")).filter(|uid| !uid.is_empty()).map(Arc::from),
             spec: Arc::new(read_spec(spec)?),
             remarks: remarks(resource),
             untested,

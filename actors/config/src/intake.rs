@@ -80,6 +80,8 @@ pub struct Intake {
     /// What is waited for, in words: `HAProxyTemplateConfig edge in namespace haptic`.
     wanted: String,
     active: Option<Arc<ActiveConfig>>,
+    /// `metadata.uid` of the resource that is in force.
+    uid: Option<Arc<str>>,
     state: ConfigState,
     refused: Option<ConfigCandidate>,
     judgement: Option<ConfigVerdict>,
@@ -96,7 +98,16 @@ impl Intake {
             None => ConfigState::Waiting(format!("waiting for {wanted}")),
         };
         let judgement = active.as_deref().map(verdict_of);
-        Self { wanted, active, state, refused: None, judgement, credentials: None }
+        Self { wanted, active, uid: None, state, refused: None, judgement, credentials: None }
+    }
+
+    /// The same, where the resource with `metadata.uid` `uid` is in force.
+    #[must_use]
+    pub fn of_resource(mut self, uid: Option<Arc<str>>) -> Self {
+        if let Some(judgement) = &mut self.judgement {
+            judgement.uid.clone_from(&uid);
+        }
+        Self { uid, ..self }
     }
 
     /// How the configuration is.
@@ -178,6 +189,7 @@ impl Intake {
             self.judgement = match &seen.config {
                 ObservedConfig::Unreadable(resource_generation, _) => Some(ConfigVerdict {
                     resource_generation: *resource_generation,
+                    uid: None,
                     problems: problems.clone(),
                     leader_election: None,
                     credentials: self.credentials.clone(),
@@ -235,6 +247,7 @@ impl Intake {
         }
         let revision = before.map_or(1, |b| b.revision + 1);
         events.push(Event::ConfigAccepted { name, revision, asked });
+        self.uid = candidate.uid;
         let active = Arc::new(ActiveConfig {
             name: candidate.name,
             namespace: candidate.namespace,
@@ -246,7 +259,8 @@ impl Intake {
         });
         self.refused = None;
         self.state = ConfigState::Valid;
-        self.judgement = Some(ConfigVerdict { credentials: self.credentials.clone(), ..verdict_of(&active) });
+        let (credentials, uid) = (self.credentials.clone(), self.uid.clone());
+        self.judgement = Some(ConfigVerdict { credentials, uid, ..verdict_of(&active) });
         self.active = Some(active.clone());
         (Some(active), events)
     }
@@ -254,6 +268,7 @@ impl Intake {
     fn refused(&self, candidate: &ConfigCandidate, diagnostics: &[Diagnostic]) -> ConfigVerdict {
         ConfigVerdict {
             resource_generation: candidate.resource_generation,
+            uid: candidate.uid.clone(),
             problems: diagnostics.iter().filter(|d| d.severity == Severity::Error).cloned().collect(),
             leader_election: Some(candidate.spec.controller.leader_election.clone()),
             credentials: self.credentials.clone(),
@@ -265,6 +280,7 @@ impl Intake {
             && self.active.as_ref().is_some_and(|a| {
                 a.spec == candidate.spec
                     && a.resource_generation == candidate.resource_generation
+                    && self.uid == candidate.uid
                     && a.name == candidate.name
                     && a.credentials.first() == Some(credentials)
             })
@@ -283,6 +299,7 @@ impl Intake {
 fn verdict_of(active: &ActiveConfig) -> ConfigVerdict {
     ConfigVerdict {
         resource_generation: active.resource_generation,
+        uid: None,
         problems: Vec::new(),
         leader_election: Some(active.spec.controller.leader_election.clone()),
         credentials: None,
@@ -391,6 +408,28 @@ mod tests {
         assert!(matches!(intake.declared(state, &absent()), Some(Event::ConfigDeleted { .. })));
         assert_eq!(intake.next_step(&absent()), IntakeStep::Nothing);
         assert!(matches!(intake.next_step(&found("a", "p")), IntakeStep::Validate(..)));
+    }
+
+    /// It has no status, and what belonged to the one before goes with that.
+    #[test]
+    fn one_that_was_made_again_is_news_also_where_its_deletion_was_not_seen() {
+        let made = |uid: &str| {
+            let mut seen = found("a", "p");
+            if let ObservedConfig::Found(candidate) = &mut seen.config {
+                candidate.uid = Some(uid.into());
+            }
+            seen
+        };
+        let mut intake = serving("a");
+        for uid in ["first", "second"] {
+            let IntakeStep::Validate(candidate, by) = intake.next_step(&made(uid)) else { panic!("{uid}") };
+            intake.validated(*candidate, &by, all(Vec::new()));
+            assert_eq!(intake.judgement().and_then(|verdict| verdict.uid.as_deref()), Some(uid));
+            assert_eq!(intake.next_step(&made(uid)), IntakeStep::Nothing);
+        }
+        let next_life = Intake::new("it".into(), intake.active.clone()).of_resource(Some("second".into()));
+        assert_eq!(next_life.next_step(&made("second")), IntakeStep::Nothing);
+        assert_eq!(next_life.judgement().and_then(|verdict| verdict.uid.as_deref()), Some("second"));
     }
 
     #[test]

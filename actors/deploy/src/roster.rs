@@ -1,6 +1,6 @@
 //! What is known of every pod, for templates (the fleet), status, metrics and debugging.
 
-use haptic_model::{Capabilities, Fleet, HaproxyPod, pipeline::PodState};
+use haptic_model::{Capabilities, Epoch, Fleet, HaproxyPod, pipeline::PodState};
 use std::collections::BTreeMap;
 
 /// Every discovered pod, with what it said last.
@@ -17,6 +17,12 @@ pub fn fleet_of(states: &PodStates) -> Fleet {
     pods.sort();
     let unanswered = pods.len() - answered.len();
     Fleet { pods, versions, common: answered.into_iter().reduce(Capabilities::common), unanswered }
+}
+
+/// The newest leadership that any of them has seen.
+#[must_use]
+pub fn newest_leadership(states: &PodStates) -> Epoch {
+    states.values().map(|state| state.led).max().unwrap_or_default()
 }
 
 /// Pods of tests.

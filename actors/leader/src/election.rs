@@ -9,6 +9,9 @@
 //!
 //! A missing Lease has no version to compare with. Whoever makes one waits for the lease's duration before it leads by
 //! it, unless it led already, or never saw one.
+//!
+//! Pods tell leaderships apart by what the Lease counts. Where it counts less than pods have seen, because its API server was restored from
+//! an older state or somebody edited it, its holder makes it count on from there ([`Permit::count`]): pods would refuse its orders.
 
 use crate::{permit::Permit, timing::Timing};
 use haptic_model::agent_api::Epoch;
@@ -110,6 +113,8 @@ pub struct Election {
     held: Option<Epoch>,
     /// When the Lease was made that this replica tried to take last.
     tried: Option<i64>,
+    /// The newest leadership that a pod has seen.
+    seen_by_pods: Epoch,
     /// A dead process, and the leadership that it had last.
     former: Option<(Arc<str>, Epoch)>,
     /// No attempt before, unless something asks for a look at once.
@@ -132,6 +137,7 @@ impl Election {
             term: None,
             held: None,
             tried: None,
+            seen_by_pods: Epoch::default(),
             former: None,
             due: now,
             is_woken: true,
@@ -187,8 +193,10 @@ impl Election {
             ObservedLease::Absent => self.since + 2 * self.timing.retry,
         });
         match (now >= at, self.is_woken) {
-            (true, _) => ElectionAction::Attempt(self.permit()),
-            (false, true) => ElectionAction::Attempt(self.permit_to_look()),
+            (true, _) => ElectionAction::Attempt(Permit { count: self.count(now), ..self.permit() }),
+            (false, true) => {
+                ElectionAction::Attempt(Permit { count: self.count(now), ..self.permit_to_look() })
+            }
             (false, false) => ElectionAction::Wait(at),
         }
     }
@@ -223,8 +231,8 @@ impl Election {
                 if self.may_lead_by(&record, attempt.began, now) {
                     let until = attempt.began + attempt.timing.renew_deadline;
                     self.term = Some(Term { epoch: record.epoch, until });
-                    self.held = Some(record.epoch);
-                    self.due = now + self.pause();
+                    let is_another = self.held.replace(record.epoch) != Some(record.epoch);
+                    self.due = if is_another && self.count(now).is_some() { now } else { now + self.pause() };
                 }
                 self.see(ObservedLease::Present(record), now);
             }
@@ -234,6 +242,15 @@ impl Election {
             LeaseResponse::Found(observed) => self.lost(observed, now),
             LeaseResponse::Conflict => self.is_woken = true,
             LeaseResponse::Failed(_) => self.due = now + self.pause(),
+        }
+    }
+
+    /// Records the newest leadership that a pod has seen. If it is one after that of this replica, by the same Lease, that has gone back, or
+    /// is somebody else's: the next attempt finds out.
+    pub fn seen_by_pods(&mut self, seen: Epoch, now: Instant) {
+        if self.seen_by_pods != seen {
+            self.seen_by_pods = seen;
+            self.is_woken |= self.count(now).is_some();
         }
     }
 
@@ -301,7 +318,15 @@ impl Election {
             ObservedLease::Present(record) => Some(record.version.clone()),
             _ => None,
         };
-        Permit { take, create }
+        Permit { take, create, count: None }
+    }
+
+    /// What the Lease has to count for pods to take this replica's orders. Of another Lease nothing is known: who leads by that may deploy, too,
+    /// and neither is to outbid the other.
+    fn count(&self, now: Instant) -> Option<i64> {
+        let ours = self.term(now)?.epoch;
+        let is_overtaken = self.seen_by_pods.lease_created == ours.lease_created && self.seen_by_pods > ours;
+        is_overtaken.then(|| self.seen_by_pods.transitions.saturating_add(1))
     }
 
     /// A replica that finds no Lease at its very first look makes one and leads: otherwise each installation would begin
@@ -309,7 +334,7 @@ impl Election {
     /// then, agents refuse the old leader's orders by their epoch.)
     fn permit_to_look(&self) -> Permit {
         let is_first = self.seen == ObservedLease::Unknown && self.transitions.is_none();
-        Permit { create: is_first.then(|| self.next_transition()), take: None }
+        Permit { create: is_first.then(|| self.next_transition()), ..Permit::look() }
     }
 
     /// A deleted Lease's epochs must not come again, not even within the second that `creationTimestamp` tells.
@@ -331,7 +356,7 @@ impl Election {
 mod tests {
     use super::*;
 
-    const CREATE: Permit = Permit { take: None, create: Some(1) };
+    const CREATE: Permit = Permit { take: None, create: Some(1), count: None };
 
     fn record(version: &str, holder: Option<&str>) -> LeaseRecord {
         let epoch = Epoch { lease_created: 1, transitions: 0 };
@@ -395,7 +420,7 @@ mod tests {
         let later = LeaseRecord { epoch: Epoch { transitions: 2, ..found.epoch }, ..found.clone() };
         let others = record("1", Some("c"));
         for (found, next) in [
-            (found.clone(), ElectionAction::Attempt(Permit { take: Some("1".into()), create: None })),
+            (found.clone(), ElectionAction::Attempt(Permit { take: Some("1".into()), ..Permit::look() })),
             (later, ElectionAction::Wait(start + Timing::default().lease)),
             (others, ElectionAction::Wait(start + Timing::default().lease)),
         ] {
@@ -420,10 +445,64 @@ mod tests {
         );
         assert_eq!(election.next(start), ElectionAction::Wait(start + timing.lease));
         let taken =
-            |version: &str| ElectionAction::Attempt(Permit { take: Some(version.into()), create: None });
+            |version: &str| ElectionAction::Attempt(Permit { take: Some(version.into()), ..Permit::look() });
         assert_eq!(election.next(start + timing.lease), taken("1"));
 
         election.watched(ObservedLease::Present(record("2", None)), start);
         assert_eq!(election.next(start), taken("2"));
+    }
+
+    #[test]
+    fn a_leader_whose_lease_counts_less_than_pods_have_seen_makes_it_count_on() {
+        let start = Instant::now();
+        let mut election = leader(start);
+        let seen = Epoch { lease_created: 1, transitions: 7 };
+        election.seen_by_pods(seen, start);
+        let raise = Permit { count: Some(8), ..Permit::look() };
+        assert_eq!(election.next(start), ElectionAction::Attempt(raise.clone()), "it is tried at once");
+        let attempt = election.begin(raise.clone(), start);
+        election.concluded(&attempt, LeaseResponse::Failed("no answer".into()), start);
+        election.seen_by_pods(seen, start);
+        assert!(matches!(election.next(start), ElectionAction::Wait(_)), "after a failure there is a pause");
+        let later = start + 2 * Timing::default().retry;
+        let ElectionAction::Attempt(again) = election.next(later) else { panic!("it is not tried again") };
+        assert_eq!(again.count, Some(8));
+        let attempt = election.begin(again, later);
+        let epoch = Epoch { transitions: 8, ..seen };
+        let raised = LeaseRecord { epoch, ..record("3", Some("a")) };
+        election.concluded(&attempt, LeaseResponse::Held(raised), later);
+        assert_eq!(election.term(later).map(|term| term.epoch), Some(epoch));
+        election.seen_by_pods(epoch, later);
+        assert!(matches!(election.next(later), ElectionAction::Wait(_)), "pods have seen our own");
+        let next = later + 2 * Timing::default().retry;
+        let ElectionAction::Attempt(renewal) = election.next(next) else { panic!("no renewal") };
+        assert_eq!(renewal.count, None);
+    }
+
+    #[test]
+    fn nobody_outbids_who_leads_by_another_lease_and_who_does_not_lead_outbids_nobody() {
+        let start = Instant::now();
+        let mut election = leader(start);
+        for seen in [
+            Epoch { lease_created: 1, transitions: 0 },
+            Epoch { lease_created: 0, transitions: 9 },
+            Epoch { lease_created: 2, transitions: 9 },
+        ] {
+            election.seen_by_pods(seen, start);
+            assert!(matches!(election.next(start), ElectionAction::Wait(_)), "{seen:?}");
+        }
+    }
+
+    #[test]
+    fn who_leads_by_a_lease_that_has_gone_back_already_makes_it_count_on_at_once() {
+        let start = Instant::now();
+        let mut election = Election::new("a".into(), Timing::default(), 1, start);
+        election.seen_by_pods(Epoch { lease_created: 1, transitions: 7 }, start);
+        let ElectionAction::Attempt(first) = election.next(start) else { panic!("nothing to do") };
+        assert_eq!(first.count, None, "who does not lead outbids nobody");
+        let attempt = election.begin(first, start);
+        election.concluded(&attempt, LeaseResponse::Held(record("1", Some("a"))), start);
+        let ElectionAction::Attempt(raise) = election.next(start) else { panic!("it waits") };
+        assert_eq!(raise.count, Some(8));
     }
 }

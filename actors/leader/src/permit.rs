@@ -10,6 +10,8 @@ pub struct Permit {
     pub take: Option<String>,
     /// If there is no Lease, one may be made, which counts its transitions from here.
     pub create: Option<i64>,
+    /// The Lease is to count at least so many transitions from now on.
+    pub count: Option<i64>,
 }
 
 impl Permit {

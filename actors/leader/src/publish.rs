@@ -42,12 +42,14 @@ pub(crate) struct Published {
 pub(crate) struct PublishTask {
     pub(crate) rounds: Rounds,
     published: Option<Published>,
+    /// `metadata.uid` of the configuration that it belongs to.
+    owner: Option<String>,
     backoff: Duration,
 }
 
 impl PublishTask {
     pub(crate) fn new(now: Instant) -> Self {
-        Self { rounds: Rounds::new(now), published: None, backoff: BETWEEN }
+        Self { rounds: Rounds::new(now), published: None, owner: None, backoff: BETWEEN }
     }
 
     /// One round, if it is time for one and there is something to publish. `uid`: of the configuration, their owner.
@@ -61,6 +63,9 @@ impl PublishTask {
         let (owner, config, validated) = (uid?, inputs.active.clone()?, inputs.validated.clone()?);
         if !self.rounds.begin(now) {
             return None;
+        }
+        if self.owner.as_deref() != Some(owner) {
+            (self.owner, self.published) = (Some(owner.to_owned()), None);
         }
         let api = PublishApi::new(client.clone(), &config.namespace, &config.name, owner);
         let (inputs, mut published) = (inputs.clone(), self.published.take());

@@ -111,6 +111,7 @@ fn reporter(server: &Server, pods: BTreeMap<HaproxyPod, PodState>) -> Reporting 
     let config = Arc::clone(&first.rendered.config);
     let judgement = ConfigVerdict {
         resource_generation: 1,
+        uid: None,
         problems: Vec::new(),
         leader_election: None,
         credentials: None,

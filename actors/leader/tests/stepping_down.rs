@@ -1,10 +1,10 @@
-//! How an election ends, on a clock that stands still while anything is to be done: an attempt under way is always awaited, and the Lease is
-//! released.
+//! How an election goes on and ends, on a clock that stands still while anything is to be done: an attempt under way is always awaited, and
+//! the Lease is released.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use actix::Arbiter;
 use haptic_leader::{Fence, FenceActor, LeaderActor, LeaderOptions, StepDown, Succession};
-use haptic_model::{config::ConfigVerdict, crd::LeaderElectionSpec, pipeline::Leadership};
+use haptic_model::{Epoch, config::ConfigVerdict, crd::LeaderElectionSpec, pipeline::Leadership};
 use haptic_runtime::{ActorHandle, Events, Exit, Health, Publisher, Spec, Supervision, Topic, topic};
 use http::{Method, Request, Response};
 use kube::{Client, client::Body};
@@ -79,6 +79,10 @@ impl Server {
         self.0.lock().unwrap().delay = delay;
     }
 
+    fn transitions(&self) -> Option<i64> {
+        self.0.lock().unwrap().lease.as_ref()?["spec"]["leaseTransitions"].as_i64()
+    }
+
     fn holder(&self) -> Option<String> {
         let lease = self.0.lock().unwrap().lease.clone()?;
         lease["spec"]["holderIdentity"].as_str().filter(|holder| !holder.is_empty()).map(str::to_owned)
@@ -97,12 +101,14 @@ struct Replica {
     actor: ActorHandle<LeaderActor>,
     leadership: Topic<Leadership>,
     judged: Publisher<Option<ConfigVerdict>>,
+    seen_by_pods: Publisher<Epoch>,
 }
 
 fn of_verdict(enabled: bool) -> Option<ConfigVerdict> {
     let settings = LeaderElectionSpec { enabled, ..LeaderElectionSpec::default() };
     let leader_election = Some(settings);
-    Some(ConfigVerdict { resource_generation: 1, problems: Vec::new(), leader_election, credentials: None })
+    let (problems, credentials) = (Vec::new(), None);
+    Some(ConfigVerdict { resource_generation: 1, uid: None, problems, leader_election, credentials })
 }
 
 fn replica(server: &Server) -> Replica {
@@ -121,10 +127,11 @@ fn replica(server: &Server) -> Replica {
         succession: Arc::new(Succession::default()),
         fence,
     };
-    let spec = Spec::named("leader").subscribes(&verdicts);
+    let (seen_by_pods, seen) = topic(Epoch::default());
+    let spec = Spec::named("leader").subscribes(&verdicts).subscribes(&seen);
     let actor =
         spec.start(&Arbiter::current(), &supervision, move |own| LeaderActor::new(own, options.clone()));
-    Replica { actor, leadership, judged }
+    Replica { actor, leadership, judged, seen_by_pods }
 }
 
 #[actix::test]
@@ -152,6 +159,21 @@ async fn a_leader_whose_api_server_is_silent_leads_no_longer_than_its_deadline()
     assert!(!replica.leadership.latest().leads);
     server.writes_take(Duration::ZERO);
     replica.leadership.wait_for(|leadership| leadership.leads).await;
+}
+
+/// As after its API server was restored: pods have seen leaderships that the Lease knows nothing of.
+#[actix::test]
+async fn a_leader_whose_lease_counts_less_than_pods_have_seen_has_it_count_on_from_there() {
+    let server = Server::default();
+    let mut replica = replica(&server);
+    replica.leadership.wait_for(|leadership| leadership.leads).await;
+    let epoch = replica.leadership.latest().epoch;
+    replica.seen_by_pods.publish(Epoch { transitions: 7, ..epoch });
+    let counts_on = Leadership { leads: true, epoch: Epoch { transitions: 8, ..epoch } };
+    replica.leadership.wait_for(|leadership| *leadership == counts_on).await;
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!(*replica.leadership.latest(), counts_on);
+    assert_eq!(server.transitions(), Some(8));
 }
 
 #[actix::test]

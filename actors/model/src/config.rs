@@ -14,6 +14,9 @@ use std::{ops::Deref, sync::Arc};
 pub struct ConfigVerdict {
     /// `metadata.generation` of the resource it is about; 0 for a file.
     pub resource_generation: i64,
+    /// `metadata.uid` of the resource: one that was deleted and made again has another one, and no status. `None`: a file, or it does not fit
+    /// the types.
+    pub uid: Option<Arc<str>>,
     /// Why it was refused; empty: it was accepted, and is in force once its stores are read.
     pub problems: Vec<Diagnostic>,
     /// What it says of leader election; `None`: it does not fit the types, and nothing can be read from it.

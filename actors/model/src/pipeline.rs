@@ -268,6 +268,8 @@ pub struct PodState {
     pub last_plan: Option<Arc<LastPlan>>,
     /// When its HAProxy or its agent was last seen to have begun anew.
     pub began_anew: Option<SystemTime>,
+    /// The newest leadership that it has seen, as it said last.
+    pub led: Epoch,
 }
 
 /// What one order did to a pod.

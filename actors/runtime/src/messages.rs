@@ -5,7 +5,7 @@
 
 use crate::envelope::Envelope;
 use haptic_model::{
-    ActiveConfig, AllRejected, Event, FailedReloads, FailureReports, Fleet, HaproxyPod, HostHolds,
+    ActiveConfig, AllRejected, Epoch, Event, FailedReloads, FailureReports, Fleet, HaproxyPod, HostHolds,
     MassDeletions, Quarantine, ReadyPod, Snapshots,
     config::{AcceptedConfig, ConfigVerdict},
     pipeline::{Candidate, Leadership, PodState, Refused, RenderEnded, RenderOrder, Rendered, Validated},
@@ -50,6 +50,8 @@ pub type QuarantineChanged = Envelope<Quarantine>;
 pub type HostHoldsChanged = Envelope<Option<HostHolds>>;
 /// A pod runs something else, or something else is known of it.
 pub type PodStatesChanged = Envelope<BTreeMap<HaproxyPod, PodState>>;
+/// The newest leadership that a pod has seen; the default before any has.
+pub type LeadershipSeen = Envelope<Epoch>;
 /// Whether this replica leads.
 pub type LeadershipChanged = Envelope<Leadership>;
 /// Watched resources cannot be read, each with the reason, or can be again.

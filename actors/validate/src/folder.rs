@@ -78,6 +78,9 @@ pub enum Passwords {
     Cheap,
 }
 
+/// How the names of checks' folders begin.
+const PREFIX: &str = "haptic-check-";
+
 /// Keys are among the files of a bundle. HAProxy reads them as the user whose folder it is.
 const OWN_FOLDER: u32 = 0o700;
 const OWN_FILE: u32 = 0o600;
@@ -91,7 +94,7 @@ const LONGEST_SHOWN: usize = 80;
 /// When a path would leave the folder, or no file can have it, or the disk refuses.
 pub fn lay_out(bundle: &Bundle, passwords: Passwords) -> Result<TempDir, LayOutError> {
     let only_us = fs::Permissions::from_mode(OWN_FOLDER);
-    let folder = tempfile::Builder::new().prefix("haptic-check-").permissions(only_us).tempdir()?;
+    let folder = tempfile::Builder::new().prefix(PREFIX).permissions(only_us).tempdir()?;
     let folders = absolute_folders(bundle);
     let relative = if bundle.is_for_data_plane_api() { "" } else { RELATIVE };
     io::Write::write_all(
@@ -104,6 +107,23 @@ pub fn lay_out(bundle: &Bundle, passwords: Passwords) -> Result<TempDir, LayOutE
         add(file, folder.path(), &folders, cheap).map_err(|error| LayOutError::of(file, error))?;
     }
     Ok(folder)
+}
+
+/// Removes what checks of a process left in `temporary` that was killed amid them. Only for a folder in which no other process checks: it is
+/// not seen whether one does.
+pub fn remove_left_behind(temporary: &Path) {
+    let left = fs::read_dir(temporary).into_iter().flatten().flatten();
+    let of_checks = left.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()));
+    for folder in of_checks.map(|entry| entry.path()) {
+        match fs::remove_dir_all(&folder) {
+            Ok(()) => {
+                tracing::info!(folder = %folder.display(), "the folder of a check that was killed is removed")
+            }
+            Err(error) => {
+                tracing::warn!(folder = %folder.display(), %error, "the folder of a check that was killed stays")
+            }
+        }
+    }
 }
 
 fn add(
@@ -207,6 +227,20 @@ mod tests {
         let config = BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain("global\n"));
         let folder = lay_out(&Bundle::new(config, [key]), Passwords::AsTheyAre).unwrap();
         assert_eq!(modes(folder.path()), BTreeSet::from([OWN_FOLDER, OWN_FILE]));
+    }
+
+    #[test]
+    fn what_killed_checks_left_behind_is_removed_and_nothing_else() {
+        let temporary = tempfile::tempdir().unwrap();
+        let at = |name: &str| temporary.path().join(name);
+        fs::create_dir_all(at("haptic-check-a1b2c3/ssl")).unwrap();
+        fs::write(at("haptic-check-a1b2c3/ssl/a.pem"), "a key").unwrap();
+        fs::create_dir_all(at("other/haptic-check-x")).unwrap();
+        fs::write(at("haptic-leader.json"), "{}").unwrap();
+        remove_left_behind(temporary.path());
+        assert!(!at("haptic-check-a1b2c3").exists());
+        assert!(at("other/haptic-check-x").exists() && at("haptic-leader.json").exists());
+        remove_left_behind(&at("missing"));
     }
 
     #[test]

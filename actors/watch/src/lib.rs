@@ -5,6 +5,7 @@
 //! sees that it goes on. Nothing here renders, and no object's content is ever printed.
 
 pub mod actor;
+pub mod api_server;
 pub mod guard;
 pub mod ingest;
 pub mod named;

@@ -208,17 +208,7 @@ async fn a_crd_may_be_installed_later_and_its_objects_may_have_any_shape() {
     let mut watching = watch(&client, resource("tests.example/v1", "gadgets"));
     let told = watching.failure().await;
     assert!(told.contains("no gadgets in tests.example/v1") && told.contains("install the CRD"), "{told}");
-    apply(&client, "customresourcedefinitions", json!({
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "gadgets.tests.example"},
-        "spec": {
-            "group": "tests.example", "scope": "Namespaced", "names": {"plural": "gadgets", "kind": "Gadget"},
-            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
-                "type": "object", "x-kubernetes-preserve-unknown-fields": true
-            }}}]
-        }
-    }))
-    .await;
+    apply(&client, "customresourcedefinitions", definition("tests.example")).await;
     watching.until_named(&[]).await;
     let odd = json!({
         "apiVersion": "tests.example/v1", "kind": "Gadget", "metadata": {"namespace": "crd", "name": "odd"},
@@ -239,6 +229,44 @@ async fn a_crd_may_be_installed_later_and_its_objects_may_have_any_shape() {
     let store = watching.until_named(&["crd/after", "crd/odd"]).await;
     assert_eq!(store.get("crd", "odd").unwrap().value().unwrap()["status"], "not an object");
     watch(&client, resource("tests.example/v1", "gadgets")).until_named(&["crd/after"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crd_that_is_removed_is_told_as_missing_and_one_that_comes_back_is_watched() {
+    let client = with_namespaces(&["removed"]).await;
+    let gadget = json!({
+        "apiVersion": "removed.example/v1", "kind": "Gadget", "metadata": {"namespace": "removed", "name": "one"}
+    });
+    apply(&client, "customresourcedefinitions", definition("removed.example")).await;
+    let watching = watch(&client, resource("removed.example/v1", "gadgets"));
+    let optional = WatchedResource { optional: true, ..resource("removed.example/v1", "gadgets") };
+    let optional = watch(&client, optional);
+    watching.until_named(&[]).await;
+    apply(&client, "gadgets", gadget.clone()).await;
+    watching.until_named(&["removed/one"]).await;
+    optional.until_named(&["removed/one"]).await;
+    delete(&client, "customresourcedefinitions", definition("removed.example")).await;
+    watching.until_unreadable("serves no gadgets in removed.example/v1: install the CRD").await;
+    optional.until_named(&[]).await;
+    optional.until_readable().await;
+    apply(&client, "customresourcedefinitions", definition("removed.example")).await;
+    watching.until_readable().await;
+    apply(&client, "gadgets", gadget).await;
+    watching.until_named(&["removed/one"]).await;
+    optional.until_named(&["removed/one"]).await;
+}
+
+fn definition(group: &str) -> Value {
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("gadgets.{group}")},
+        "spec": {
+            "group": group, "scope": "Namespaced", "names": {"plural": "gadgets", "kind": "Gadget"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
+                "type": "object", "x-kubernetes-preserve-unknown-fields": true
+            }}}]
+        }
+    })
 }
 
 fn gadget(name: &str) -> Value {

@@ -35,3 +35,27 @@ async fn a_watch_serves_its_old_objects_while_the_api_server_is_away_and_misses_
     let store = watching.until_named(&["default/kubernetes", "default/new", "default/stays"]).await;
     assert!(store.is_synced());
 }
+
+/// The versions of objects begin again where the restored state ends, and a watch that went on from a later one would hear nothing of them.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_watch_whose_api_server_is_restored_from_an_older_state_has_what_is_there() {
+    let cluster = Cluster::start().await;
+    let client = cluster.client(ADMIN).await;
+    apply(&client, "services", service("stays")).await;
+    apply(&client, "services", service("deleted")).await;
+    let watching =
+        Watching::start(OpenedSource::Cluster(client.clone()), resource("v1", "services"), events());
+    watching.until_named(&["default/deleted", "default/kubernetes", "default/stays"]).await;
+    cluster.save().await;
+    delete(&client, "services", service("deleted")).await;
+    for number in 0..50 {
+        apply(&client, "services", service(&format!("later-{}", number % 2))).await;
+        delete(&client, "services", service(&format!("later-{}", number % 2))).await;
+    }
+    apply(&client, "services", service("lost")).await;
+    watching.until_named(&["default/kubernetes", "default/lost", "default/stays"]).await;
+    cluster.restore().await;
+    watching.until_named(&["default/deleted", "default/kubernetes", "default/stays"]).await;
+    apply(&client, "services", service("new")).await;
+    watching.until_named(&["default/deleted", "default/kubernetes", "default/new", "default/stays"]).await;
+}

@@ -1,8 +1,18 @@
 //! Parts around the controller fail and come back.
 
-use integration_tests::{Outcome, Scene, ensure, eventually, manifest};
-use std::time::Duration;
-use tokio::time::sleep;
+use integration_tests::{Outcome, Scene, ensure, eventually, eventually_within, http, manifest};
+use std::{
+    fs,
+    net::{Ipv4Addr, SocketAddr},
+    time::Duration,
+};
+use tokio::{
+    io::copy_bidirectional,
+    net::{TcpListener, TcpStream},
+    sync::watch,
+    task::JoinSet,
+    time::sleep,
+};
 
 const HOST: &str = "shop.example";
 
@@ -18,6 +28,59 @@ pub async fn api_server_away_for_a_minute(scene: Scene) -> Outcome {
     controller.ready().await?;
     ensure(controller.process_id() == process, "the controller was restarted")?;
     traffic.finish_without_loss().await.map(drop)
+}
+
+/// As when the node of one API server of several loses its power: nobody says that the connections to it are no more, and new ones lead to
+/// another one. A watch is told by nothing but silence.
+pub async fn api_server_connections_die(scene: Scene) -> Outcome {
+    scene.configure().await?;
+    let [a, b, c] = [scene.backend("a").await?, scene.backend("b").await?, scene.backend("c").await?];
+    let (way, death) = way_to(SocketAddr::from((scene.cluster.address(), 6443))).await?;
+    let kubeconfig = fs::read_to_string(scene.cluster.kubeconfig())?;
+    let mut kubeconfig: serde_json::Value = serde_json::from_str(&kubeconfig)?;
+    let cluster = &mut kubeconfig["clusters"][0]["cluster"];
+    cluster["server"] = format!("https://{way}").into();
+    cluster["tls-server-name"] = "localhost".into();
+    let file = scene.dir.join("way.kubeconfig");
+    fs::write(&file, kubeconfig.to_string())?;
+    let pod = scene.pod().await?;
+    let mut controller = scene.controller_by(file)?;
+    controller.ready().await?;
+    scene.publish("shop", HOST, &a).await?;
+    pod.serves(HOST, "a").await?;
+
+    death.send_modify(|dead| *dead += 1);
+    scene.apply(&manifest::endpoints("shop", &[b.address])).await?;
+    let address = pod.http();
+    eventually_within(Duration::from_secs(120), "the watch is begun anew", async || {
+        http::get(address, HOST, "/").await?.is_from("b")
+    })
+    .await?;
+    scene.apply(&manifest::endpoints("shop", &[c.address])).await?;
+    pod.serves(HOST, "c").await?;
+    controller.ready().await
+}
+
+/// A way to `to`. Connections that have been made die in silence whenever the sender says so.
+async fn way_to(to: SocketAddr) -> Outcome<(SocketAddr, watch::Sender<u64>)> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+    let address = listener.local_addr()?;
+    let (death, deaths) = watch::channel(0);
+    tokio::spawn(async move {
+        let mut connections = JoinSet::new();
+        while let Ok((mut client, _)) = listener.accept().await {
+            let mut deaths = deaths.clone();
+            deaths.mark_unchanged();
+            connections.spawn(async move {
+                let mut server = TcpStream::connect(to).await?;
+                tokio::select! {
+                    relayed = copy_bidirectional(&mut client, &mut server) => relayed.map(drop),
+                    Ok(()) = deaths.changed() => std::future::pending().await,
+                }
+            });
+        }
+    });
+    Ok((address, death))
 }
 
 pub async fn haproxy_killed(scene: Scene) -> Outcome {

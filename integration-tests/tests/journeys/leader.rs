@@ -6,7 +6,7 @@ use integration_tests::{
     haproxy_pod::HaproxyPod, manifest,
 };
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::{fs, time::Duration};
 use tokio::time::sleep;
 
 pub(crate) const HOST: &str = "shop.example";
@@ -70,9 +70,13 @@ pub async fn crashed_and_back(scene: Scene) -> Outcome {
         replicas.leader().await?;
         let before = replicas.transitions().await?;
         let crashed = replicas.running.remove(0);
+        // As a check leaves it that was under way.
+        let keys = crashed.scratch().join("haptic-check-killed").join("ssl");
+        fs::create_dir_all(&keys)?;
         replicas.running.push(crashed.crash().await?);
         replicas.leader().await?;
         ensure(replicas.transitions().await? == before + 1, "its orders cannot be told from those before")?;
+        ensure(!keys.exists(), "what a killed check had laid out stays")?;
         replicas.change().await?;
     }
     Ok(())
@@ -166,6 +170,47 @@ pub async fn api_server_away(scene: Scene) -> Outcome {
     traffic.finish_without_loss().await.map(drop)
 }
 
+/// Disaster recovery: etcd is brought back to an older state while controllers, agents and HAProxys go on. The Lease has changed hands since, and
+/// objects came and went.
+pub async fn etcd_restored(scene: Scene) -> Outcome {
+    let scene = scene.on_own_cluster().await?;
+    let mut replicas = Replicas::start(scene, 2).await?;
+    replicas.scene.publish("brief", "brief.example", &replicas.backends[0]).await?;
+    replicas.pod.serves("brief.example", "a").await?;
+    replicas.leader().await?;
+    let traffic = replicas.pod.traffic(HOST);
+    replicas.scene.cluster.save_state().await?;
+    for _ in 0..3 {
+        replicas.killed_leader().await?;
+    }
+    replicas.scene.publish("late", "late.example", &replicas.backends[0]).await?;
+    replicas.pod.serves("late.example", "a").await?;
+    replicas.scene.delete(&manifest::ingress("brief", "brief.example", "brief")).await?;
+    replicas.pod.answers("brief.example", 404).await?;
+    // The restored history must not soon be as long as this one.
+    for _ in 0..20 {
+        replicas.change_what_is_live().await?;
+    }
+    let before = replicas.pod.epoch().await?;
+
+    replicas.scene.cluster.restore_state().await?;
+    replicas.pod.serves("brief.example", "a").await?;
+    replicas.pod.answers("late.example", 404).await?;
+    replicas.leader().await?;
+    replicas.change().await?;
+    let (epoch, transitions) = (replicas.pod.epoch().await?, replicas.transitions().await?);
+    ensure(
+        epoch > before && epoch.1 == transitions,
+        format!("the epoch was {before:?} and is {epoch:?}, of leadership {transitions}"),
+    )?;
+    for replica in &mut replicas.running {
+        replica.ready().await?;
+    }
+    replicas.killed_leader().await?;
+    replicas.change().await?;
+    traffic.finish_without_loss().await.map(drop)
+}
+
 /// With the default times: a standby makes the Lease anew after two retries, its leader after one.
 pub async fn lease_deleted(scene: Scene) -> Outcome {
     let mut configuration = scene.configuration()?;
@@ -195,6 +240,27 @@ pub async fn lease_deleted(scene: Scene) -> Outcome {
         before = epoch;
     }
     ensure(replicas.leader().await? == leader, "the leader made its Lease anew")
+}
+
+/// Somebody has it count from the beginning again: pods have seen later leaderships, and would take no order any more.
+pub async fn lease_edited(scene: Scene) -> Outcome {
+    let mut replicas = Replicas::start(scene, 2).await?;
+    for _ in 0..2 {
+        replicas.killed_leader().await?;
+    }
+    replicas.change().await?;
+    let before = replicas.pod.epoch().await?;
+    let mut edited = lease();
+    edited["spec"] = json!({ "leaseTransitions": 0 });
+    replicas.scene.apply(&edited).await?;
+    eventually("the Lease counts on from what pods have seen", async || {
+        let transitions = replicas.transitions().await?;
+        ensure(transitions > before.1, format!("pods have seen {}, and it counts {transitions}", before.1))
+    })
+    .await?;
+    replicas.change().await?;
+    let epoch = replicas.pod.epoch().await?;
+    ensure(epoch > before, format!("the epoch was {before:?} and is {epoch:?}"))
 }
 
 pub async fn election_turned_off_and_on(scene: Scene) -> Outcome {

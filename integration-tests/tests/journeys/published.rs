@@ -3,7 +3,10 @@
 //! It takes most of a minute, all of it waiting: nothing is written more than once in ten seconds, and an API server gets ten to
 //! answer.
 
-use crate::rights::{allow, own_rights, watched_rights};
+use crate::{
+    reports::says,
+    rights::{allow, own_rights, watched_rights},
+};
 use integration_tests::{
     Failure, Outcome, Scene, backend::Backend, cluster::GUEST, controller::Controller, ensure, eventually,
     eventually::eventually_within, haproxy_pod::HaproxyPod, manifest, program,
@@ -62,6 +65,36 @@ pub async fn state(scene: Scene) -> Outcome {
     is_published(&scene, &backends[0]).await?;
     condition(&scene, "True", "Complete").await?;
     names_what_is_wrong(&scene, pod, &controller).await
+}
+
+/// `kubectl replace --force`: the new resource has no status, and what was published belongs to the one before, with which Kubernetes removes it.
+pub async fn of_a_configuration_made_again(scene: Scene) -> Outcome {
+    let (pod, _controller) = scene.running().await?;
+    let backend = scene.backend("a").await?;
+    scene.publish("shop", HOST, &backend).await?;
+    pod.serves(HOST, "a").await?;
+    let configuration = scene.configuration()?.manifest;
+    let before = belongs_to_the_configuration(&scene, &configuration).await?;
+    let traffic = pod.traffic(HOST);
+    scene.delete(&configuration).await?;
+    scene.apply(&configuration).await?;
+    says(&scene, "Valid", [("Ready", "True")]).await?;
+    let now = belongs_to_the_configuration(&scene, &configuration).await?;
+    ensure(now != before, "it is the one before")?;
+    traffic.finish_without_loss().await.map(drop)
+}
+
+/// Waits until what is published names the resource as its owner; the resource's `metadata.uid`.
+async fn belongs_to_the_configuration(scene: &Scene, configuration: &Value) -> Outcome<String> {
+    let published = json!({ "apiVersion": "haproxy-haptic.org/v1alpha1", "kind": "HAProxyCfg", "metadata": { "name": "demo" } });
+    eventually_within(WITHIN, "what is published belongs to the configuration", async || {
+        let uid = scene.cluster.get(&scene.namespace, configuration).await?.metadata.uid;
+        let found = scene.cluster.get(&scene.namespace, &published).await?.metadata.owner_references;
+        let owners: Vec<String> = found.into_iter().flatten().map(|owner| owner.uid).collect();
+        ensure(owners.iter().eq(&uid), format!("{owners:?} own it, and it is {uid:?}"))?;
+        uid.ok_or_else(|| Failure::new("it has no uid"))
+    })
+    .await
 }
 
 async fn is_published(scene: &Scene, backend: &Backend) -> Outcome {

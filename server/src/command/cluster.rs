@@ -9,13 +9,14 @@ use haptic_config::{ConfigCandidate, ObservedConfig, SourceState, source::Config
 use haptic_deploy::{PodStates, RunningView, Transport, TransportError, discovery};
 use haptic_model::{ActiveConfig, Capabilities, HaproxyPod, config::Credentials, pipeline::PodState};
 use haptic_runtime::topic;
+use haptic_watch::api_server;
 use kube::{
     Client, Config,
     config::{KubeConfigOptions, Kubeconfig},
 };
 use std::{path::Path, sync::Arc, time::Duration};
 
-/// A call to the API server that takes longer than this is given up and tried again; watches are not calls.
+/// An API server that takes longer than this to take a connection is away.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// An API server that takes longer than this to give one object and its Secret does not answer.
@@ -43,7 +44,7 @@ impl Cluster {
     /// # Errors
     /// When no API server is known, or the kubeconfig cannot be used.
     pub async fn reach(args: &ClusterArgs) -> Result<Self, CommandFailure> {
-        let config = api_server(args.kubeconfig.as_deref()).await?;
+        let config = configured(args.kubeconfig.as_deref()).await?;
         Self::of(config, args.namespace())
     }
 
@@ -58,9 +59,10 @@ impl Cluster {
     }
 
     fn of(mut config: Config, namespace: Option<String>) -> Result<Self, CommandFailure> {
-        config.connect_timeout = Some(CONNECT_TIMEOUT);
+        (config.connect_timeout, config.read_timeout) = (Some(CONNECT_TIMEOUT), Some(api_server::SILENCE));
         let namespace = namespace.unwrap_or_else(|| config.default_namespace.clone());
-        Ok(Self { client: Client::try_from(config).map_err(CommandFailure::because)?, namespace })
+        let client = Client::try_from(config).map_err(CommandFailure::because)?;
+        Ok(Self { client: api_server::for_watches(client), namespace })
     }
 
     /// The cluster that somebody at a terminal means, found as kubectl finds it.
@@ -206,7 +208,7 @@ fn is_the_variable(file: &Path) -> bool {
     std::env::var_os("KUBECONFIG").is_some_and(|variable| variable == file.as_os_str())
 }
 
-async fn api_server(kubeconfig: Option<&Path>) -> Result<Config, CommandFailure> {
+async fn configured(kubeconfig: Option<&Path>) -> Result<Config, CommandFailure> {
     Ok(match kubeconfig {
         Some(file) => {
             let unusable = |e: kube::config::KubeconfigError| {

@@ -12,8 +12,8 @@ use crate::{
     wiring::{Environment, Pods, leading::LeadingBy},
 };
 use haptic_config::source::ConfigSource;
-use haptic_leader::certificate::DefaultCertificate;
-use haptic_validate::memory::MemoryLimit;
+use haptic_leader::{certificate::DefaultCertificate, succession::folder_of_this_pod};
+use haptic_validate::{folder::remove_left_behind, memory::MemoryLimit};
 use haptic_watch::ObjectSource;
 
 /// In a container with less than this, room for checks is worth more than a few milliseconds.
@@ -29,6 +29,9 @@ pub fn run(args: &RunArgs) -> Result<(), CommandFailure> {
     }
     hardening::hide_files(FileReaders::Nobody);
     let log_level = logging::start();
+    if let Some(folder) = folder_of_this_pod() {
+        remove_left_behind(&folder);
+    }
     let checker = binaries::checker(&args.haproxy)?;
     let runtime = process::runtime()?;
     let (addresses, paranoid) = (Addresses::new(args.bind_address, args.debug_address), args.paranoid);

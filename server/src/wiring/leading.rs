@@ -146,7 +146,7 @@ impl BeforeLeading {
 impl Leading {
     /// Begins to find out. The settings of a refused configuration come last: those of an active one count before them.
     pub(super) fn start(beginning: BeforeLeading, wiring: &Wiring) -> Self {
-        let Wiring { threads, readers, events, supervision, .. } = wiring;
+        let Wiring { threads, readers, edges, events, supervision, .. } = wiring;
         let BeforeLeading { by, identity, writer, .. } = beginning;
         let LeadingBy::Lease { client, namespace, .. } = by else { return Self { actor: None } };
         let fence = Fence::new(writer, events.clone());
@@ -160,6 +160,7 @@ impl Leading {
         let actor = Spec::named("leader")
             .subscribes(&readers.config)
             .subscribes(&readers.config_verdict)
+            .subscribes(&edges.led)
             .start(&threads.lead, supervision, move |own| LeaderActor::new(own, options.clone()));
         Self { actor: Some(actor) }
     }

@@ -6,7 +6,7 @@ use haptic_deploy::FleetPublishers;
 use haptic_inspect::Readers;
 use haptic_leader::{GatewayReporting, Reporting, certificate::DefaultCertificate, host_holds::ReadHolds};
 use haptic_model::{
-    ActiveConfig, FailedReloads, FailureReports, HaproxyPod, HostHolds, Quarantine, ReadyPod, Remarks,
+    ActiveConfig, Epoch, FailedReloads, FailureReports, HaproxyPod, HostHolds, Quarantine, ReadyPod, Remarks,
     config::{AcceptedConfig, ConfigVerdict},
     pipeline::{Attempts, Candidate, Leadership, Refused, Rendered, SetAside, Validated},
 };
@@ -33,6 +33,7 @@ pub(super) struct Edges {
     pub candidate: Topic<MaybeMessage<Candidate>>,
     pub failure_reports: Topic<FailureReports>,
     pub failed_reloads: Topic<FailedReloads>,
+    pub led: Topic<Epoch>,
     pub discovered: Topic<Vec<HaproxyPod>>,
     pub ready: Topic<Vec<ReadyPod>>,
     pub gateway_reporting: Topic<GatewayReporting>,
@@ -157,6 +158,7 @@ impl Topics {
             candidate: publishers.validate.candidate.topic(),
             failure_reports: publishers.validate.failure_reports.topic(),
             failed_reloads: publishers.fleet.failed_reloads.topic(),
+            led: publishers.fleet.led.topic(),
             discovered: publishers.discovery.pods.topic(),
             ready: publishers.discovery.ready.topic(),
             gateway_reporting: publishers.gateway_status.topic(),

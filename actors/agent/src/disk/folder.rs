@@ -152,6 +152,10 @@ impl AgentFolder {
         let text = format!(
             "# Written by the agent at its start.\nglobal\n    default-path config\n    stats socket {socket} mode 600 level admin expose-fd listeners\n    stats timeout 1m\n"
         );
+        // There may be no room, and HAProxy is to start with what is there.
+        if std::fs::read(self.agent_config()).is_ok_and(|there| there == text.as_bytes()) {
+            return Ok(());
+        }
         replace(&self.agent_config(), text.as_bytes()).map_err(|e| unwritable(&self.agent_config(), &e))
     }
 }

@@ -121,7 +121,7 @@ impl Launch {
         let mut words: Vec<&OsStr> = self.launcher.iter().map(OsStr::new).collect();
         words.push(self.binary.as_os_str());
         let (program, before) = words.split_first().ok_or_else(|| io::Error::other("no program"))?;
-        let child = tokio::process::Command::new(program)
+        let mut child = tokio::process::Command::new(program)
             .args(before)
             .args(&self.args)
             .arg("-W")
@@ -142,9 +142,22 @@ impl Launch {
             .kill_on_drop(false)
             .spawn()?;
         let pid = child.id().ok_or_else(|| io::Error::other("it ended at once"))?;
-        folder::replace(&self.folder.pid(), pid.to_string().as_bytes())?;
+        // A disk without room keeps nobody from being served; only a HAProxy that does not answer is not found by the next agent.
+        if let Err(error) = folder::replace(&self.folder.pid(), pid.to_string().as_bytes()) {
+            tracing::warn!(pid, %error, "HAProxy's process id cannot be noted");
+        }
         // The child handle is dropped here: tokio collects its exit, the pidfd tells of it.
-        Master::watch(pid)
+        Master::watch(pid).inspect_err(|_| {
+            // Nobody would know of it, and it would take connections beside the next one.
+            if let Err(error) = child.start_kill() {
+                tracing::error!(pid, %error, "a HAProxy that cannot be watched cannot be ended either");
+            }
+        })
+    }
+
+    /// Keeps HAProxy's log short while it runs: old workers say for each proxy that it stopped.
+    pub(crate) fn trim_log(&self) {
+        trim_log(&self.folder.log());
     }
 
     /// Until the worker that this master started answers.

@@ -7,11 +7,13 @@ use std::{
 };
 use tokio::{
     sync::{Notify, watch},
-    time::Instant,
+    time::{Instant, timeout},
 };
 
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(20);
+/// How often it is seen how long its log has become.
+const LOOK: Duration = Duration::from_secs(2);
 /// A HAProxy that lived so long was well: the pauses begin anew.
 const WELL: Duration = Duration::from_secs(60);
 
@@ -63,7 +65,9 @@ impl HaproxySupervisor {
         loop {
             if let Some(master) = self.master() {
                 let since = Instant::now();
-                master.ended().await;
+                while timeout(LOOK, master.ended()).await.is_err() {
+                    self.launch.trim_log();
+                }
                 self.set(None);
                 tracing::warn!(pid = master.pid, "HAProxy ended; it is started again");
                 if since.elapsed() > WELL {

@@ -15,6 +15,8 @@ crate::with_each_haproxy! {
     an_order_that_meets_a_dead_haproxy_is_carried_out
     a_haproxy_killed_amid_a_reload_has_refused_nothing
     a_disk_that_fails_before_haproxy_is_asked_leaves_known_what_it_runs
+    a_disk_without_room_keeps_no_haproxy_from_being_started_and_starts_no_second_one
+    haproxys_log_stays_short_while_it_runs
     a_bundle_that_haproxy_cannot_start_with_is_taken_back
     a_reload_that_cannot_succeed_is_taken_back_by_the_next_agent
     an_attached_haproxy_does_not_start_again_and_again_with_what_it_refuses
@@ -227,6 +229,68 @@ async fn a_disk_that_fails_before_haproxy_is_asked_leaves_known_what_it_runs(var
     std::fs::remove_dir_all(note).unwrap();
     bring(&agent, Some(&files), &next).await;
     assert_eq!(setting.get("/map").await.unwrap(), "two");
+    agent.stop(false).await;
+}
+
+/// How many processes run with the configuration of this agent.
+fn processes(setting: &Setting) -> usize {
+    let ours = setting.dir.path().join("d/agent.cfg");
+    let command = |entry: std::fs::DirEntry| std::fs::read_to_string(entry.path().join("cmdline")).ok();
+    let commands = std::fs::read_dir("/proc").unwrap().flatten().filter_map(command);
+    commands.filter(|command| command.contains(&*ours.to_string_lossy())).count()
+}
+
+async fn a_disk_without_room_keeps_no_haproxy_from_being_started_and_starts_no_second_one(variable: &str) {
+    let setting = Setting::new(variable);
+    let agent = setting.agent().await;
+    let one = Backend::start("one").await;
+    let files = setting.files(&[one.line("s1")]);
+    bring(&agent, None, &files).await;
+    let old = agent.status().await.worker_pid;
+    kill(master(&setting));
+    // Where files are written before they take the place of others.
+    for new in ["haproxy.new", "agent.new"] {
+        std::fs::create_dir_all(setting.dir.path().join("d").join(new).join("in the way")).unwrap();
+    }
+    until("another worker runs", || async {
+        let status = agent.status().await;
+        status.alive && status.worker_pid != old
+    })
+    .await;
+    let mut changed = files.clone();
+    changed.insert("maps/a.map".to_owned(), "/map two\n".to_owned());
+    bring(&agent, Some(&files), &changed).await;
+    until("the worker before has ended", || async { processes(&setting) == 2 }).await;
+
+    drop(agent);
+    let next = setting.agent().await;
+    assert_eq!(next.status().await.running.map(|r| r.digest), Some(digest(&changed)));
+    bring(&next, Some(&changed), &files).await;
+    assert_eq!(setting.get("/map").await.unwrap(), "one");
+    next.stop(false).await;
+    until("none is left", || async { processes(&setting) == 0 }).await;
+}
+
+async fn haproxys_log_stays_short_while_it_runs(variable: &str) {
+    const LONG: usize = 2 << 20;
+    let setting = Setting::new(variable);
+    let agent = setting.agent().await;
+    let one = Backend::start("one").await;
+    let files = setting.files(&[one.line("s1")]);
+    bring(&agent, None, &files).await;
+    let path = setting.dir.path().join("d/haproxy.log");
+    // As old workers do that had ten thousand backends.
+    let mut log = std::fs::File::options().append(true).open(&path).unwrap();
+    std::io::Write::write_all(&mut log, &vec![b'x'; LONG]).unwrap();
+    until("it is short", || async { std::fs::metadata(&path).unwrap().len() < 1 << 20 }).await;
+    let mut changed = files.clone();
+    changed.insert("maps/a.map".to_owned(), "/map two\n".to_owned());
+    bring(&agent, Some(&files), &changed).await;
+    until("HAProxy goes on at its new end", || async {
+        let said = std::fs::read_to_string(&path).unwrap();
+        said.contains("Proxy web stopped") && said.len() < 1 << 20 && !said.contains('\0')
+    })
+    .await;
     agent.stop(false).await;
 }
 

@@ -5,13 +5,13 @@ use super::deploy::DeployActor;
 use crate::{
     deployment::{PodPublishers, RefusedReload},
     planner::PlanCache,
-    roster::{PodStates, fleet_of},
+    roster::{PodStates, fleet_of, newest_leadership},
     transport::Connect,
 };
 use actix::prelude::*;
 use futures::{Stream, StreamExt, stream};
 use haptic_model::{
-    ActiveConfig, Event, FailedReloads, Fleet, HaproxyPod,
+    ActiveConfig, Epoch, Event, FailedReloads, Fleet, HaproxyPod,
     pipeline::{Candidate, Leadership, PodState, Refused, Validated},
 };
 use haptic_runtime::{
@@ -61,6 +61,8 @@ pub struct FleetPublishers {
     pub fleet: Publisher<Fleet>,
     /// What their reloads find at fault.
     pub failed_reloads: Publisher<FailedReloads>,
+    /// The newest leadership that any of them has seen.
+    pub led: Publisher<Epoch>,
 }
 
 /// Keeps one deployment a pod.
@@ -141,9 +143,10 @@ impl FleetActor {
 
     fn publish_states(&self) {
         let states = self.states();
-        let fleet = fleet_of(&states);
+        let (fleet, led) = (fleet_of(&states), newest_leadership(&states));
         self.publishers.pods.publish(states);
         self.publishers.fleet.publish_if_changed(fleet);
+        self.publishers.led.publish_if_changed(led);
     }
 }
 
@@ -181,7 +184,8 @@ impl Default for FleetPublishers {
     /// Those of a fleet without pods.
     fn default() -> Self {
         let (pods, fleet) = (topic(PodStates::new()).0, topic(Fleet::default()).0);
-        Self { pods, fleet, failed_reloads: topic(FailedReloads::default()).0 }
+        let (failed_reloads, led) = (topic(FailedReloads::default()).0, topic(Epoch::default()).0);
+        Self { pods, fleet, failed_reloads, led }
     }
 }
 

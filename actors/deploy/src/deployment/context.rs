@@ -64,6 +64,7 @@ impl Deployment {
         began_anew: Option<SystemTime>,
         newest: &NewestBundles,
     ) {
+        let led = status.epoch;
         let known = PodStatus::from_status(status, Instant::now());
         // Whoever sends no order can only have failed to read.
         let only_reads = !self.leadership().leads || newest.validated.is_none();
@@ -75,6 +76,7 @@ impl Deployment {
             state.capabilities = Some(known.capabilities);
             (state.running, state.stored) = (known.running, known.stored);
             state.began_anew = began_anew.or(state.began_anew);
+            state.led = led;
         });
         if let Some(what) = progress.read(known, self.leadership()) {
             self.events.emit(Event::DriftFound { pod: self.name(), what });

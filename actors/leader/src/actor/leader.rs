@@ -8,10 +8,10 @@ use crate::{
 };
 use actix::prelude::*;
 use futures::StreamExt;
-use haptic_model::{crd::LeaderElectionSpec, pipeline::Leadership};
+use haptic_model::{agent_api::Epoch, crd::LeaderElectionSpec, pipeline::Leadership};
 use haptic_runtime::{
     Alarm, OwnHandle, Work,
-    messages::{ConfigActivated, ConfigValidated},
+    messages::{ConfigActivated, ConfigValidated, LeadershipSeen},
 };
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -41,6 +41,8 @@ pub struct LeaderActor {
     refused: Option<LeaderElectionSpec>,
     /// The Lease of the run before.
     lease_before: Option<String>,
+    /// The newest leadership that a pod has seen.
+    seen_by_pods: Epoch,
     phase: ElectionPhase,
     is_stepping_down: bool,
     alarm: Alarm,
@@ -94,6 +96,7 @@ impl LeaderActor {
             active: None,
             refused: None,
             lease_before: None,
+            seen_by_pods: Epoch::default(),
             phase: ElectionPhase::Idle(None),
             is_stepping_down: false,
             alarm: Alarm::default(),
@@ -140,7 +143,8 @@ impl LeaderActor {
         let lease = LeaseApi { client, namespace, name, identity };
         let watch = Work::follow(context, lease.watch().map(LeaseObserved));
         let before = self.lease_before.replace(settings.lease_name.clone());
-        let run = Box::new(ElectionRun::new(lease, settings, before.as_deref(), &succession));
+        let mut run = Box::new(ElectionRun::new(lease, settings, before.as_deref(), &succession));
+        run.election.seen_by_pods(self.seen_by_pods, Instant::now());
         self.phase = ElectionPhase::Running { run, attempt: None, _watch: watch };
         self.advance(context);
     }
@@ -214,6 +218,18 @@ impl Handler<ConfigValidated> for LeaderActor {
     }
 }
 
+impl Handler<LeadershipSeen> for LeaderActor {
+    type Result = ();
+
+    fn handle(&mut self, seen: LeadershipSeen, context: &mut Self::Context) {
+        self.seen_by_pods = *seen;
+        if let ElectionPhase::Running { run, .. } = &mut self.phase {
+            run.election.seen_by_pods(self.seen_by_pods, Instant::now());
+            self.advance(context);
+        }
+    }
+}
+
 impl Handler<StepDown> for LeaderActor {
     type Result = ();
 
@@ -253,6 +269,12 @@ impl Handler<LeaseAnswered> for LeaderActor {
             Some(term) => {
                 if (Leadership { leads: true, epoch: term.epoch }) != *fence.leadership().latest() {
                     succession.leave(&run.former(term.epoch));
+                    if began.permit.count == Some(term.epoch.transitions) {
+                        tracing::warn!(
+                            lease = %run.lease.name, transitions = term.epoch.transitions,
+                            "the Lease counted fewer changes of hands than pods have seen, as after a restore, and now counts on from theirs"
+                        );
+                    }
                 }
                 fence.hold(term);
             }

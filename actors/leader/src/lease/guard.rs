@@ -19,9 +19,16 @@ pub const NO_LEASE: u16 = 410;
 const LONG_AGO: &str = "1970-01-01T00:00:00.000000Z";
 const FAR_AHEAD: &str = "2970-01-01T00:00:00.000000Z";
 
+/// The Lease as an attempt has read it.
+#[derive(Debug, PartialEq, Eq)]
+struct ReadLease {
+    version: Value,
+    transitions: i64,
+}
+
 /// A client for one attempt.
 pub fn client(api_server: Client, namespace: &str, permit: Permit) -> Client {
-    let read: Arc<Mutex<Option<Value>>> = Arc::default();
+    let read: Arc<Mutex<Option<ReadLease>>> = Arc::default();
     let permit = Arc::new(permit);
     let service = service_fn(move |request: Request<Body>| {
         let (api_server, permit, read) = (api_server.clone(), permit.clone(), read.clone());
@@ -29,8 +36,8 @@ pub fn client(api_server: Client, namespace: &str, permit: Permit) -> Client {
             let method = request.method().clone();
             let (parts, body) = request.into_parts();
             let body = body.collect_bytes().await?;
-            let version = read.lock().unwrap_or_else(PoisonError::into_inner).take();
-            let body = match written(&method, &body, version, &permit)? {
+            let lease = read.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let body = match written(&method, &body, lease, &permit)? {
                 Ok(body) => body,
                 Err(refusal) => return Ok(refusal),
             };
@@ -46,8 +53,8 @@ pub fn client(api_server: Client, namespace: &str, permit: Permit) -> Client {
                 }
                 StatusCode::OK => {
                     let mut lease: Value = serde_json::from_slice(&body)?;
-                    let version = as_permitted(&mut lease, &permit);
-                    *read.lock().unwrap_or_else(PoisonError::into_inner) = version;
+                    let found = as_permitted(&mut lease, &permit);
+                    *read.lock().unwrap_or_else(PoisonError::into_inner) = found;
                     parts.headers.remove(http::header::CONTENT_LENGTH);
                     Ok(Response::from_parts(parts, Body::from(serde_json::to_vec(&lease)?)))
                 }
@@ -62,7 +69,7 @@ pub fn client(api_server: Client, namespace: &str, permit: Permit) -> Client {
 fn written(
     method: &Method,
     body: &[u8],
-    version: Option<Value>,
+    read: Option<ReadLease>,
     permit: &Permit,
 ) -> Result<Result<Vec<u8>, Response<Body>>, BoxError> {
     let change = |change: &dyn Fn(&mut Value)| -> Result<Vec<u8>, BoxError> {
@@ -70,11 +77,14 @@ fn written(
         change(&mut value);
         Ok(serde_json::to_vec(&value)?)
     };
-    Ok(match (method, version, permit.create) {
+    Ok(match (method, read, permit.create) {
         (&Method::GET, ..) => Ok(body.to_vec()),
-        (&Method::PATCH, Some(version), _) => {
-            Ok(change(&|lease| put(lease, "metadata", "resourceVersion", version.clone()))?)
-        }
+        (&Method::PATCH, Some(read), _) => Ok(change(&|lease| {
+            put(lease, "metadata", "resourceVersion", read.version.clone());
+            if let Some(count) = permit.count.filter(|count| read.transitions < *count) {
+                put(lease, "spec", "leaseTransitions", json!(count));
+            }
+        })?),
         (&Method::POST, _, Some(transitions)) => {
             Ok(change(&|lease| put(lease, "spec", "leaseTransitions", json!(transitions)))?)
         }
@@ -82,8 +92,8 @@ fn written(
     })
 }
 
-/// Makes the crate see what the permit says, and what it misses in a Lease that somebody made by hand; the version.
-fn as_permitted(lease: &mut Value, permit: &Permit) -> Option<Value> {
+/// Makes the crate see what the permit says, and what it misses in a Lease that somebody made by hand; the Lease as it was.
+fn as_permitted(lease: &mut Value, permit: &Permit) -> Option<ReadLease> {
     let version = lease.pointer("/metadata/resourceVersion").cloned()?;
     let over = version.as_str().is_some_and(|version| permit.covers(version));
     for (field, missing) in
@@ -94,7 +104,8 @@ fn as_permitted(lease: &mut Value, permit: &Permit) -> Option<Value> {
         }
     }
     put(lease, "spec", "renewTime", json!(if over { LONG_AGO } else { FAR_AHEAD }));
-    Some(version)
+    let transitions = lease.pointer("/spec/leaseTransitions").and_then(Value::as_i64).unwrap_or_default();
+    Some(ReadLease { version, transitions })
 }
 
 fn put(lease: &mut Value, part: &str, field: &str, value: Value) {
@@ -128,14 +139,18 @@ mod tests {
     }
 
     fn permit(version: &str) -> Permit {
-        Permit { take: Some(version.to_owned()), create: None }
+        Permit { take: Some(version.to_owned()), ..Permit::look() }
+    }
+
+    fn read(version: &str, transitions: i64) -> ReadLease {
+        ReadLease { version: json!(version), transitions }
     }
 
     #[test]
     fn only_the_version_that_the_permit_names_is_shown_as_over() {
         for (version, renewed) in [("5", LONG_AGO), ("4", FAR_AHEAD)] {
             let mut lease = lease();
-            assert_eq!(as_permitted(&mut lease, &permit(version)), Some(json!("5")));
+            assert_eq!(as_permitted(&mut lease, &permit(version)), Some(read("5", 3)));
             assert_eq!(lease["spec"]["renewTime"], renewed);
         }
     }
@@ -154,14 +169,27 @@ mod tests {
 
     #[test]
     fn a_write_carries_the_version_that_was_read() {
-        let sent = written(&Method::PATCH, b"{\"spec\":{}}", Some(json!("5")), &Permit::look()).unwrap();
+        let sent = written(&Method::PATCH, b"{\"spec\":{}}", Some(read("5", 3)), &Permit::look()).unwrap();
         let sent: Value = serde_json::from_slice(&sent.unwrap()).unwrap();
         assert_eq!(sent["metadata"]["resourceVersion"], "5");
+        assert!(sent["spec"]["leaseTransitions"].is_null());
+    }
+
+    #[test]
+    fn a_count_is_raised_and_never_lowered() {
+        for (count, there, told) in
+            [(8, 3, json!(8)), (8, 7, json!(8)), (8, 8, Value::Null), (8, 9, Value::Null)]
+        {
+            let permit = Permit { count: Some(count), ..Permit::look() };
+            let sent = written(&Method::PATCH, b"{\"spec\":{}}", Some(read("5", there)), &permit).unwrap();
+            let sent: Value = serde_json::from_slice(&sent.unwrap()).unwrap();
+            assert_eq!(sent["spec"]["leaseTransitions"], told, "{there}");
+        }
     }
 
     #[test]
     fn nothing_is_written_unread_and_nothing_is_made_without_permission() {
         assert!(written(&Method::PATCH, b"{}", None, &permit("5")).unwrap().is_err());
-        assert!(written(&Method::POST, b"{}", Some(json!("5")), &permit("5")).unwrap().is_err());
+        assert!(written(&Method::POST, b"{}", Some(read("5", 3)), &permit("5")).unwrap().is_err());
     }
 }

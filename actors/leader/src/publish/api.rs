@@ -58,8 +58,11 @@ impl PublishApi {
             let api: Api<PartialObjectMeta<DynamicObject>> =
                 Api::namespaced_with(self.client.clone(), &self.namespace, &resource(plural));
             for object in in_time(plural, api.list_metadata(&ours)).await? {
+                // What belongs to a configuration that was deleted goes with it, unless it is written again.
+                let owners = object.metadata.owner_references.unwrap_or_default();
+                let is_ours = owners.iter().any(|owner| owner.uid == self.owner);
                 let mut annotations = object.metadata.annotations.unwrap_or_default();
-                let digest = annotations.remove(DIGEST).unwrap_or_default();
+                let digest = annotations.remove(DIGEST).filter(|_| is_ours).unwrap_or_default();
                 let found = PublishedFileAtServer { digest, omitted: annotations.remove(OMITTED) };
                 written.insert((plural.to_owned(), object.metadata.name.unwrap_or_default()), found);
             }

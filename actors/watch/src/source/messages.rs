@@ -20,20 +20,23 @@ pub(crate) enum Remedy {
 pub(crate) fn remedy(error: &watcher::Error, failures: u32) -> Remedy {
     match error {
         watcher::Error::WatchError(status) if status.code == 410 => Remedy::Routine,
-        watcher::Error::WatchStartFailed(error) => match status_of(error).map(|status| status.code) {
-            Some(410) => Remedy::List,
-            Some(404) => Remedy::Rediscover,
-            // A resource version this server has never known, for instance after a restored etcd.
-            Some(400 | 422 | 504) if failures >= 2 => Remedy::List,
-            _ => Remedy::Wait,
-        },
+        // kube's client does not look at the code of an answer to a watch: its refusal is the first thing that the watch says.
+        watcher::Error::WatchStartFailed(error) | watcher::Error::WatchFailed(error) => {
+            match status_of(error).map(|status| status.code) {
+                Some(410) => Remedy::List,
+                Some(404) => Remedy::Rediscover,
+                // A resource version that this server does not take.
+                Some(400 | 422 | 504) if failures >= 2 => Remedy::List,
+                // Connections end: a load balancer, an API server that restarts. Report begins with the second in a row.
+                _ if failures == 0 => Remedy::Routine,
+                _ => Remedy::Wait,
+            }
+        }
         watcher::Error::InitialListFailed(error) => match status_of(error).map(|status| status.code) {
             Some(404) => Remedy::Rediscover,
             Some(410) => Remedy::Routine,
             _ => Remedy::Wait,
         },
-        // Connections end: a load balancer, an API server that restarts. Report begins with the second in a row.
-        watcher::Error::WatchFailed(_) if failures == 0 => Remedy::Routine,
         _ => Remedy::Wait,
     }
 }

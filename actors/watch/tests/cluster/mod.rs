@@ -3,6 +3,7 @@
 //! The processes end with the test process, however that ends: each runs under a shell that waits for its standard
 //! input to close.
 
+use haptic_watch::api_server;
 use kube::{
     Api, Client, Config,
     api::{ApiResource, DynamicObject, Patch, PatchParams},
@@ -30,8 +31,9 @@ const UNDER_US: &str = r#""$@" </dev/null & child=$!; cat >/dev/null; kill -9 $c
 pub struct Cluster {
     directory: tempfile::TempDir,
     etcd_port: u16,
+    peer_port: u16,
     port: u16,
-    _etcd: Process,
+    etcd: Mutex<Option<Process>>,
     api_server: Mutex<Option<Process>>,
 }
 
@@ -52,13 +54,21 @@ impl Cluster {
         let keys = rcgen::KeyPair::generate().unwrap();
         std::fs::write(data.join("accounts.key"), keys.serialize_pem()).unwrap();
         std::fs::write(data.join("accounts.pub"), keys.public_key_pem()).unwrap();
-        let (client, peer) =
-            (format!("http://127.0.0.1:{etcd_port}"), format!("http://127.0.0.1:{peer_port}"));
+        let (etcd, api_server) = (Mutex::default(), Mutex::default());
+        let cluster = Self { etcd_port, peer_port, port, etcd, api_server, directory };
+        cluster.start_etcd();
+        cluster.start_api_server().await;
+        cluster
+    }
+
+    fn start_etcd(&self) {
+        let data = self.directory.path();
+        let [client, peer] = [self.etcd_port, self.peer_port].map(|port| format!("http://127.0.0.1:{port}"));
         let etcd = Process::start(
             &binary("HAPTIC_ETCD"),
             &data.join("etcd.log"),
             &[
-                format!("--data-dir={}", data.join("etcd").display()),
+                format!("--data-dir={}", self.state().display()),
                 format!("--listen-client-urls={client}"),
                 format!("--advertise-client-urls={client}"),
                 format!("--listen-peer-urls={peer}"),
@@ -67,9 +77,39 @@ impl Cluster {
                 "--unsafe-no-fsync".into(),
             ],
         );
-        let cluster = Self { etcd_port, port, _etcd: etcd, api_server: Mutex::new(None), directory };
-        cluster.start_api_server().await;
-        cluster
+        *self.etcd.lock().unwrap_or_else(PoisonError::into_inner) = Some(etcd);
+    }
+
+    fn state(&self) -> PathBuf {
+        self.directory.path().join("etcd")
+    }
+
+    fn saved_state(&self) -> PathBuf {
+        self.directory.path().join("saved")
+    }
+
+    /// Saves what etcd has; the API server is away meanwhile.
+    #[allow(dead_code)]
+    pub async fn save(&self) {
+        self.without_etcd(|| copy(&self.state(), &self.saved_state())).await;
+    }
+
+    /// Brings etcd back to what was saved, as whoever lost it does: without an API server.
+    #[allow(dead_code)]
+    pub async fn restore(&self) {
+        self.without_etcd(|| {
+            std::fs::remove_dir_all(self.state()).unwrap();
+            copy(&self.saved_state(), &self.state());
+        })
+        .await;
+    }
+
+    async fn without_etcd(&self, work: impl FnOnce()) {
+        self.stop_api_server();
+        drop(self.etcd.lock().unwrap_or_else(PoisonError::into_inner).take());
+        work();
+        self.start_etcd();
+        self.start_api_server().await;
     }
 
     /// Starts the API server (again) and waits until it is ready.
@@ -119,6 +159,11 @@ impl Cluster {
         format!("https://127.0.0.1:{}", self.port)
     }
 
+    #[allow(dead_code)]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     pub async fn client(&self, token: &str) -> Client {
         client_at(&format!("https://127.0.0.1:{}", self.port), token).await
     }
@@ -136,7 +181,8 @@ pub async fn client_at(url: &str, token: &str) -> Client {
     .unwrap();
     let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
     config.auth_info.token = Some(token.to_owned().into());
-    Client::try_from(config).unwrap()
+    config.read_timeout = Some(api_server::SILENCE);
+    api_server::for_watches(Client::try_from(config).unwrap())
 }
 
 /// Server-side apply.
@@ -174,6 +220,18 @@ fn api(client: &Client, plural: &str, manifest: &Value) -> (Api<DynamicObject>, 
         Api::namespaced_with(client.clone(), &namespace, &resource)
     };
     (api, text("/metadata/name"))
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        if from.is_dir() {
+            copy(&from, &to);
+        } else {
+            std::fs::copy(from, to).unwrap();
+        }
+    }
 }
 
 fn http_request(path: &str) -> http::Request<Vec<u8>> {

@@ -108,6 +108,27 @@ impl Watching {
         self.event("a failure of the watch", failed).await
     }
 
+    /// Waits until nothing keeps it from being read.
+    #[allow(dead_code)]
+    pub async fn until_readable(&self) {
+        let mut troubles = self.job.stores.troubles();
+        let over = troubles.wait_for(|all| !all.contains_key(self.name.as_str()));
+        if tokio::time::timeout(LIMIT, over).await.is_err() {
+            panic!("waited {LIMIT:?} in vain until it can be read: {:?}", self.trouble());
+        }
+    }
+
+    /// Waits until it cannot be read for a reason with these words.
+    #[allow(dead_code)]
+    pub async fn until_unreadable(&self, words: &str) {
+        let mut troubles = self.job.stores.troubles();
+        let told =
+            troubles.wait_for(|all| all.get(self.name.as_str()).is_some_and(|why| why.contains(words)));
+        if tokio::time::timeout(LIMIT, told).await.is_err() {
+            panic!("waited {LIMIT:?} in vain until {words:?} keeps it from being read: {:?}", self.trouble());
+        }
+    }
+
     /// Why it cannot be read, as readiness shows it.
     #[allow(dead_code)]
     pub fn trouble(&self) -> Option<String> {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 fn healthy() -> ReportedHealth {
     let judgement = ConfigVerdict {
         resource_generation: 3,
+        uid: None,
         problems: Vec::new(),
         leader_election: Some(LeaderElectionSpec::default()),
         credentials: None,
