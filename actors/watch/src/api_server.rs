@@ -142,7 +142,8 @@ fn forgotten(said: &Value) -> Response<Body> {
 async fn refused(refusal: Response<Body>) -> Result<Response<Body>, BoxError> {
     let (parts, body) = refusal.into_parts();
     let body = body.collect_bytes().await?;
-    let said = serde_json::from_slice::<Value>(&body).ok().filter(|said| said["kind"] == "Status");
+    let is_status = |said: &Value| said.get("kind").is_some_and(|kind| kind == "Status");
+    let said = serde_json::from_slice::<Value>(&body).ok().filter(is_status);
     let said = said.unwrap_or_else(|| {
         let text: String = String::from_utf8_lossy(&body).trim().chars().take(TOLD).collect();
         status(parts.status, "", &text)

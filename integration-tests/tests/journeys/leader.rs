@@ -253,14 +253,14 @@ pub async fn lease_edited(scene: Scene) -> Outcome {
     let mut edited = lease();
     edited["spec"] = json!({ "leaseTransitions": 0 });
     replicas.scene.apply(&edited).await?;
-    eventually("the Lease counts on from what pods have seen", async || {
-        let transitions = replicas.transitions().await?;
-        ensure(transitions > before.1, format!("pods have seen {}, and it counts {transitions}", before.1))
+    // Until it is renewed the leader deploys by the leadership that it had.
+    eventually("pods take the orders of a later leadership", async || {
+        replicas.change().await?;
+        let (epoch, counts) = (replicas.pod.epoch().await?, replicas.transitions().await?);
+        let is_later = epoch > before && epoch.1 == counts;
+        ensure(is_later, format!("the epoch was {before:?} and is {epoch:?}, and the Lease counts {counts}"))
     })
-    .await?;
-    replicas.change().await?;
-    let epoch = replicas.pod.epoch().await?;
-    ensure(epoch > before, format!("the epoch was {before:?} and is {epoch:?}"))
+    .await
 }
 
 pub async fn election_turned_off_and_on(scene: Scene) -> Outcome {
