@@ -52,7 +52,7 @@ struct WatchRequest {
 
 /// A list, as far as it matters here.
 #[derive(Deserialize)]
-struct List {
+struct ListVersion {
     metadata: ListMetadata,
 }
 
@@ -124,7 +124,7 @@ fn with_query(uri: &Uri, query: &str) -> Option<Uri> {
 
 /// `None` where versions are no numbers.
 fn version_of(list: &[u8]) -> Option<u64> {
-    serde_json::from_slice::<List>(list).ok()?.metadata.resource_version.parse().ok()
+    serde_json::from_slice::<ListVersion>(list).ok()?.metadata.resource_version.parse().ok()
 }
 
 /// What the API server says of a version that it has forgotten: a watcher lists again.
