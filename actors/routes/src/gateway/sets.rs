@@ -108,7 +108,7 @@ impl PortWithTls {
 
     fn json(&self, target: u16, slot: usize, standing: &StandingParts) -> Value {
         let clients = self.clients.as_ref().map(|clients| {
-            json!({"lenient": clients.is_lenient, "authorities": as_of_a_secret(&clients.authorities)})
+            json!({"lenient": clients.is_lenient, "authorities": {"data": as_data(&clients.authorities)}})
         });
         let open: Vec<Value> =
             self.open.iter().map(|(of, name)| json!({"namespace": of, "name": name})).collect();
@@ -438,8 +438,7 @@ impl Sets {
         *count += 1;
         if *count == 1 {
             let metadata = json!({"namespace": key.namespace, "name": name});
-            let mut json = as_of_a_secret(&authorities.pem());
-            json["metadata"] = metadata;
+            let json = json!({"metadata": metadata, "data": as_data(&authorities.pem())});
             write(&mut self.authorities, ObjectRef::new("services", &key.namespace, &name), Some(json));
         }
     }
@@ -586,8 +585,8 @@ fn backend(key: &BackendKey) -> Value {
 }
 
 /// Certificates of authorities as a Secret would have them, so that they are read as strictly.
-fn as_of_a_secret(pem: &str) -> Value {
-    json!({"data": {"ca.crt": STANDARD.encode(pem)}})
+fn as_data(pem: &str) -> Value {
+    json!({"ca.crt": STANDARD.encode(pem)})
 }
 
 /// Puts an object there, or takes it away. The same bytes are no change.
