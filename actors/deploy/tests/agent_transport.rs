@@ -22,6 +22,7 @@ use std::{
     sync::{Arc, Mutex},
     time::Duration,
 };
+use tokio::net::TcpSocket;
 
 const STATUS: &str = r#"{"version":"3.4","versionText":"3.4.7","running":null,"exact":true,"stored":null,"incarnation":1,"setback":null,
     "epoch":{"leaseCreated":0,"transitions":0},"workerPid":7,"oldWorkers":0,"reloads":1,"alive":true,"intact":true}"#;
@@ -147,7 +148,10 @@ async fn wrong_credentials_name_the_secret_to_look_at() {
 
 #[actix_rt::test]
 async fn a_port_where_nobody_listens_asks_whether_the_agent_runs() {
-    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    // Bound without listening: the port is nobody else's meanwhile.
+    let not_listening = TcpSocket::new_v4().unwrap();
+    not_listening.bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let address = not_listening.local_addr().unwrap();
     let error = transport(address, &["p"], json!({})).unwrap().status().await.unwrap_err();
     assert!(matches!(error, TransportError::Unreachable { .. }), "{error:?}");
     assert!(error.to_string().contains(&format!("is the agent running on {address}?")), "{error}");

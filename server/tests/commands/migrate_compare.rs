@@ -13,6 +13,7 @@ use std::{
     sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
+use tokio::net::TcpSocket;
 
 const CONFIG: &str = "
 apiVersion: haproxy-haptic.org/v1alpha1
@@ -309,8 +310,10 @@ fn bad_input_is_told_before_anything_is_sent() {
     place.write("empty.yaml", "");
     let good = Answering::saying(OK);
     let url = good.url();
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let closed = format!("http://{closed}");
+    // Bound without listening: the port is nobody else's meanwhile.
+    let not_listening = TcpSocket::new_v4().unwrap();
+    not_listening.bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let closed = format!("http://{}", not_listening.local_addr().unwrap());
     let of = |more: &[&str], code: i32, words: &[&str]| compare(&place, more).must(code, words);
     of(
         &["-f", "all.yaml", "--reference", &closed, "--ours", &url],
