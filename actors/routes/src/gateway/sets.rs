@@ -441,7 +441,9 @@ impl Sets {
         if *count == 1 {
             let metadata = json!({"namespace": key.namespace, "name": name});
             let mut json = as_of_a_secret(&authorities.pem());
-            json["metadata"] = metadata;
+            if let Some(fields) = json.as_object_mut() {
+                fields.insert("metadata".to_owned(), metadata);
+            }
             write(&mut self.authorities, ObjectRef::new("services", &key.namespace, &name), Some(json));
         }
     }
