@@ -114,7 +114,7 @@ async fn says_refused(controller: &Controller, reason: &str) -> Outcome {
 }
 
 pub async fn malformed_object(scene: Scene) -> Outcome {
-    let (pod, controller, [a, b]) = scene.serving(HOST).await?;
+    let (pod, controller, [_a, b]) = scene.serving(HOST).await?;
     let traffic = pod.traffic(HOST);
     let good = certificate::for_host("broken.example")?;
     let mut bad = good.clone();

@@ -23,7 +23,7 @@ pub async fn rotated(scene: Scene) -> Outcome {
     let mut change = async |pod: &HaproxyPod| {
         changes += 1;
         let next = &backends[changes % 2];
-        scene.move_to(next, &pod, HOST).await?;
+        scene.move_to(next, pod, HOST).await?;
         pod.has_stored_what_it_runs().await
     };
     for number in 1..=4 {

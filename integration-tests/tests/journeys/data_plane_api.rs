@@ -275,7 +275,7 @@ async fn ahead_of_its_disk(scene: Scene) -> Outcome {
 
 /// HAProxy ends while what it runs is stored, and begins with what was stored before: it gets the newest again.
 async fn haproxy_killed_while_storing(scene: Scene) -> Outcome {
-    let (pod, _controller, [a, b]) = scene.serving(HOST).await?;
+    let (pod, _controller, [_a, b]) = scene.serving(HOST).await?;
     pod.has_stored_what_it_runs().await?;
     let pushes = pod.wire.pushes();
     pod.wire.hold_pushes();
@@ -290,7 +290,7 @@ async fn haproxy_killed_while_storing(scene: Scene) -> Outcome {
 
 /// The API is started anew while changes flow.
 async fn restarted(scene: Scene) -> Outcome {
-    let (mut pod, _controller, [a, b]) = scene.serving(HOST).await?;
+    let (mut pod, _controller, [_a, b]) = scene.serving(HOST).await?;
     let traffic = pod.traffic(HOST);
     for (name, host) in [("one", "one.example"), ("two", "two.example")] {
         scene.publish(name, host, &b).await?;

@@ -18,7 +18,7 @@ const HOST: &str = "shop.example";
 
 pub async fn api_server_away_for_a_minute(scene: Scene) -> Outcome {
     let scene = scene.on_own_cluster().await?;
-    let (pod, mut controller, [a, b]) = scene.serving(HOST).await?;
+    let (pod, mut controller, [_a, b]) = scene.serving(HOST).await?;
     let (traffic, process) = (pod.traffic(HOST), controller.process_id());
     let outage = Duration::from_secs(integration_tests::soaking(60, 120));
     scene.cluster.stop_api_server().await?;
@@ -84,7 +84,7 @@ async fn way_to(to: SocketAddr) -> Outcome<(SocketAddr, watch::Sender<u64>)> {
 }
 
 pub async fn haproxy_killed(scene: Scene) -> Outcome {
-    let (pod, _controller, [a, b]) = scene.serving(HOST).await?;
+    let (pod, _controller, [_a, b]) = scene.serving(HOST).await?;
     pod.has_stored_what_it_runs().await?;
     let killed = pod.worker().await?;
     pod.kill_haproxy()?;
@@ -97,7 +97,7 @@ pub async fn haproxy_killed(scene: Scene) -> Outcome {
 }
 
 pub async fn agent_killed(scene: Scene) -> Outcome {
-    let (mut pod, _controller, [a, b]) = scene.serving(HOST).await?;
+    let (mut pod, _controller, [_a, b]) = scene.serving(HOST).await?;
     pod.crash().await?;
     scene.apply(&manifest::endpoints("shop", &[b.address])).await?;
     pod.start_containers().await?;
@@ -105,7 +105,7 @@ pub async fn agent_killed(scene: Scene) -> Outcome {
 }
 
 pub async fn pod_replaced(scene: Scene) -> Outcome {
-    let (old, _controller, [a, b]) = scene.serving(HOST).await?;
+    let (old, _controller, [_a, b]) = scene.serving(HOST).await?;
     let new = scene.pod().await?;
     new.serves(HOST, "a").await?;
     old.remove().await?;

@@ -55,7 +55,7 @@ pub async fn with_a_hanging_agent(scene: Scene) -> Outcome {
     configuration.manifest["spec"]["dataplane"]["deploymentTimeout"] = "5s".into();
     scene.apply(&configuration.manifest).await?;
     let [good, bad] = [scene.pod().await?, scene.pod().await?];
-    let mut controller = scene.ready_controller().await?;
+    let controller = scene.ready_controller().await?;
     let [a, b] = [scene.backend("a").await?, scene.backend("b").await?];
     scene.publish("shop", HOST, &a).await?;
     for pod in [&good, &bad] {

@@ -77,7 +77,7 @@ pub async fn rollouts_and_solvers(scene: Scene) -> Outcome {
     scene.install_gateway_api().await?;
     serve_gateways(&scene).await?;
     let pod = scene.pod().await?;
-    let mut controller = scene.ready_controller().await?;
+    let controller = scene.ready_controller().await?;
     controller.says("made the certificate for hosts that have none").await?;
     let [stable, canary] = [scene.backend("stable").await?, scene.backend("canary").await?];
     for backend in [&stable, &canary] {
@@ -422,7 +422,7 @@ async fn another_leader_writes_nothing(
 ) -> Outcome<Controller> {
     let before = versions(scene).await?;
     controller.kill().await?;
-    let mut next = scene.ready_controller().await?;
+    let next = scene.ready_controller().await?;
     // A route that it programs itself shows that it leads, and has looked at everything: older statuses come first.
     scene.apply(&route("third")).await?;
     is_programmed(scene, "third").await?;

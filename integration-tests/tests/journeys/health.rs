@@ -51,7 +51,7 @@ async fn named_and_missed_by_nobody(controller: &Controller, observer: &str) -> 
 
 /// Until then it is not ready. Its pod is restarted, which is better than a dead actor behind a ready one.
 pub async fn actor_that_fails_too_often(scene: Scene) -> Outcome {
-    let (pod, mut controller, [a, _]) = scene.serving(HOST).await?;
+    let (pod, mut controller, [_a, _]) = scene.serving(HOST).await?;
     let traffic = pod.traffic(HOST);
     // After five restarts within a minute; each panic waits until the one before was answered.
     for restarts in 1..=5 {

@@ -19,7 +19,7 @@ pub async fn host_held_over_restarts(scene: Scene) -> Outcome {
     let mut configuration = scene.configuration()?.watching(&[&scene.namespace, &attacker]);
     scene.configure_with(&configuration.manifest).await?;
     let pod = scene.pod().await?;
-    let mut controller = scene.ready_controller().await?;
+    let controller = scene.ready_controller().await?;
 
     let [a, b] = [scene.backend("a").await?, scene.backend("b").await?];
     let own = certificate::for_host(HOST)?;
@@ -100,7 +100,7 @@ impl Attack {
 
 /// A controller that starts gives nothing of the host to who waits: nothing it has rendered says so.
 async fn is_held(scene: &Scene, pod: &HaproxyPod, attack: &Attack) -> Outcome<Controller> {
-    let mut controller = scene.ready_controller().await?;
+    let controller = scene.ready_controller().await?;
     // What is changed now is rendered by the controller that has just started.
     let probe = format!("probe-{}.example", controller.process_id());
     scene.cluster.apply(&attack.namespace, &manifest::ingress("probe", &probe, "waiting")).await?;

@@ -32,7 +32,7 @@ pub async fn objects(scene: Scene) -> Outcome {
     for series in [HaproxySeries::V3_4, HaproxySeries::V3_2, HaproxySeries::V3_0] {
         pods.push(scene.pod_of(series).await?);
     }
-    let mut controller = scene.ready_controller().await?;
+    let controller = scene.ready_controller().await?;
     let mut backends = Vec::new();
     for name in TENANTS {
         let backend = scene.backend(name).await?;

@@ -45,7 +45,7 @@ async fn told_of(
 
 /// A certificate that is none, an injection attempt, and endpoints that come and go.
 pub async fn of_objects(scene: Scene) -> Outcome {
-    let (pod, controller, backends) = scene.serving(HOST).await?;
+    let (_pod, controller, backends) = scene.serving(HOST).await?;
     told(&controller, "nothing", 0, &[]).await?;
 
     let broken = json!({
@@ -101,7 +101,7 @@ pub async fn of_configuration(scene: Scene) -> Outcome {
     let good = scene.by_hand()?;
     scene.configure_with(&good.manifest).await?;
     let _pod = scene.pod().await?;
-    let mut controller = scene.ready_controller().await?;
+    let controller = scene.ready_controller().await?;
     told(&controller, "nothing", 0, &[]).await?;
     let broken: Configuration = good.with_template(format!("{}\n{{{{#each nothing}}}}\n", good.template()));
     scene.apply(&broken.manifest).await?;

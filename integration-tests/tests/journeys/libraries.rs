@@ -15,7 +15,7 @@ const ANY_HOST: &str = "nobody.example";
 pub async fn default_certificate(scene: Scene) -> Outcome {
     let (pod, first) = scene.running().await?;
     let other = scene.pod().await?;
-    let mut second = scene.ready_controller().await?;
+    let _second = scene.ready_controller().await?;
     let a = scene.backend("a").await?;
     scene.publish("shop", HOST, &a).await?;
     pod.serves(HOST, "a").await?;

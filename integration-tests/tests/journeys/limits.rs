@@ -20,7 +20,7 @@ pub async fn junk_of_one_namespace(scene: Scene) -> Outcome {
         scene.cluster.apply(&junk, &part).await?;
     }
     let pod = scene.pod().await?;
-    let mut controller = scene.ready_controller().await?;
+    let controller = scene.ready_controller().await?;
     pod.serves(HOST, "one").await?;
 
     for number in 0..MANY {
@@ -43,7 +43,7 @@ pub async fn junk_of_one_namespace(scene: Scene) -> Outcome {
     pod.answers(&host(3), 404).await?;
     // Whoever starts afresh knows the same ones.
     controller.terminate().await?;
-    let mut controller = scene.ready_controller().await?;
+    let controller = scene.ready_controller().await?;
     pod.serves(&host(MOST), "one").await?;
     pod.answers(&host(MOST + 1), 404).await?;
     is_told(&scene, &controller, &junk, MANY - MOST - 1).await?;

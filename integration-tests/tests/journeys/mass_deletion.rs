@@ -36,7 +36,7 @@ impl Story {
         scene.publish("r7", HOST, &backend).await?;
         scene.apply(&labelled(7)).await?;
         let pod = scene.pod().await?;
-        let mut controller = scene.ready_controller().await?;
+        let controller = scene.ready_controller().await?;
         let story = Self { scene, configuration, pod, controller, _backend: backend };
         story.select("app=shop").await?;
         story.pod.serves(HOST, "one").await?;

@@ -81,7 +81,7 @@ pub async fn have_the_keys_of_before(scene: Scene) -> Outcome {
     let mut ingress = manifest::ingress("bad", "bad.example", "shop");
     ingress["spec"]["rules"][0]["http"]["paths"][0]["path"] = json!("/a b");
     scene.apply(&ingress).await?;
-    let mut controller = scene.ready_controller().await?;
+    let controller = scene.ready_controller().await?;
     pod.serves(HOST, "web").await?;
 
     let mut keys = BTreeSet::new();

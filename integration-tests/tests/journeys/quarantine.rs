@@ -110,7 +110,7 @@ impl Story {
         let backends = [scene.backend("one").await?, scene.backend("two").await?];
         scene.publish("good", GOOD, &backends[0]).await?;
         let pod = scene.pod().await?;
-        let mut controller = scene.ready_controller().await?;
+        let controller = scene.ready_controller().await?;
         pod.serves(GOOD, "one").await?;
         Ok(Self { scene, pod, controller, backends })
     }

@@ -16,7 +16,7 @@ pub async fn controller_killed_and_restarted(scene: Scene) -> Outcome {
     controller.kill().await?;
     traffic.answers(100).await?;
     let before = pod.wire.pushes();
-    let mut controller = scene.ready_controller().await?;
+    let _controller = scene.ready_controller().await?;
     scene.move_to(&a, &pod, HOST).await?;
     pod.has_stored_what_it_runs().await?;
     let after_restart = pod.wire.pushes() - before;
@@ -45,7 +45,7 @@ pub async fn controller_killed_before_files_are_stored(scene: Scene) -> Outcome 
         ensure(is_ahead && status["exact"] == true, format!("it was stored: {status}"))
     })
     .await?;
-    let mut controller = scene.ready_controller().await?;
+    let _controller = scene.ready_controller().await?;
     pod.has_stored_what_it_runs().await?;
     pod.serves(HOST, "b").await?;
     scene.move_to(&a, &pod, HOST).await?;

@@ -52,7 +52,7 @@ pub async fn endpoint_change(scene: Scene) -> Outcome {
 }
 
 pub async fn new_host(scene: Scene) -> Outcome {
-    let (pod, _controller, [a, b]) = scene.serving(HOST).await?;
+    let (pod, _controller, [_a, b]) = scene.serving(HOST).await?;
     let traffic = pod.traffic(HOST);
     pod.answers("blog.example", 404).await?;
     scene.publish("blog", "blog.example", &b).await?;

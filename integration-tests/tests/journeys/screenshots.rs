@@ -19,7 +19,7 @@ const SCHEMES: [(&str, u8); 2] = [("dark", 0), ("light", 1)];
 pub async fn of_the_page(scene: Scene) -> Outcome {
     scene.configure().await?;
     let mut pods = [scene.pod().await?, scene.pod().await?, scene.pod().await?];
-    let mut controller = scene.ready_controller().await?;
+    let controller = scene.ready_controller().await?;
     let backends = [scene.backend("a").await?, scene.backend("b").await?];
     for (name, backend) in ["shop", "blog", "mail", "wiki"].iter().zip(backends.iter().cycle()) {
         scene.publish(name, &format!("{name}.example"), backend).await?;

@@ -9,7 +9,7 @@ const HOST: &str = "shop.example";
 const TLS_HOST: &str = "secure.example";
 
 pub async fn everyday_changes(scene: Scene) -> Outcome {
-    let (pod, _controller, [a, b]) = scene.serving(HOST).await?;
+    let (pod, _controller, [_a, b]) = scene.serving(HOST).await?;
     let traffic = pod.traffic(HOST);
     traffic.answers(20).await?;
     let before = pod.worker().await?;
