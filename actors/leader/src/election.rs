@@ -322,11 +322,12 @@ impl Election {
     }
 
     /// What the Lease has to count for pods to take this replica's orders. Of another Lease nothing is known: who leads by that may deploy, too,
-    /// and neither is to outbid the other.
+    /// and neither is to outbid the other. A Lease counts to `i32::MAX`: a write of more would be refused, and the renewal with it.
     fn count(&self, now: Instant) -> Option<i64> {
         let ours = self.term(now)?.epoch;
         let is_overtaken = self.seen_by_pods.lease_created == ours.lease_created && self.seen_by_pods > ours;
-        is_overtaken.then(|| self.seen_by_pods.transitions.saturating_add(1))
+        let next = self.seen_by_pods.transitions.saturating_add(1);
+        (is_overtaken && next <= i32::MAX.into()).then_some(next)
     }
 
     /// A replica that finds no Lease at its very first look makes one and leads: otherwise each installation would begin
@@ -487,6 +488,9 @@ mod tests {
             Epoch { lease_created: 1, transitions: 0 },
             Epoch { lease_created: 0, transitions: 9 },
             Epoch { lease_created: 2, transitions: 9 },
+            // No Lease can count so far.
+            Epoch { lease_created: 1, transitions: i32::MAX.into() },
+            Epoch { lease_created: 1, transitions: i64::MAX },
         ] {
             election.seen_by_pods(seen, start);
             assert!(matches!(election.next(start), ElectionAction::Wait(_)), "{seen:?}");
